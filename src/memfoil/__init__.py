@@ -1,0 +1,3 @@
+"""memfoil: is a sequence likelier than matched text the model never saw?"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,513 @@
+"""Every table memfoil writes: its columns, validated reading, atomic writing, provenance.
+
+`python -m memfoil.tables` prints this module's schemas as Markdown (docs/tables.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from memfoil import __version__
+from memfoil.errors import InvalidTable
+
+RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
+
+TEXT = pa.string()
+INTEGER = pa.int64()
+REAL = pa.float64()
+FLAG = pa.bool_()
+DATE = pa.date32()
+TOKENS = pa.list_(pa.int32())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `log` marks natural logs of probabilities, at most 0, never NaN."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Who made a table and from what. No clock time: the same run writes the same table twice."""
+
+    stage: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    configuration: str = ""
+    code: str = ""
+    seed: int | None = None
+
+    def metadata(self) -> dict[bytes, bytes]:
+        versions = {"memfoil": __version__}
+        versions |= {name: importlib.metadata.version(name) for name in RESTS_ON}
+        content = {
+            "stage": self.stage,
+            "inputs": dict(self.inputs),
+            "configuration": self.configuration,
+            "code": self.code,
+            "seed": self.seed,
+            "versions": versions,
+        }
+        return {b"memfoil": json.dumps(content, sort_keys=True).encode()}
+
+
+@dataclass(frozen=True)
+class Table:
+    """The schema of one table.
+
+    `key` columns together are unique. A column that is not in the schema is refused, unless its
+    name matches `family`, a pattern of numbered columns that all share the type of `member`.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    family: str | None = None
+    member: Column | None = None
+
+    def read(self, path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+        """Read and validate a Parquet file; dates become datetime64, token ids arrays of int32.
+
+        Raises
+        ------
+        InvalidTable
+            If the file is missing or damaged, or does not fit this schema.
+        """
+        try:
+            table = pq.read_table(path, columns=columns)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+        return self.validate(table, str(path), complete=columns is None).to_pandas(
+            date_as_object=False
+        )
+
+    def write(self, frame: pd.DataFrame, path: str | Path, provenance: Provenance) -> None:
+        """Validate and write: to a temporary name in the same folder, then renamed."""
+        table = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
+        table = table.replace_schema_metadata(provenance.metadata())
+        with atomic(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    def validate(self, table: pa.Table, where: str, complete: bool = True) -> pa.Table:
+        """Cast to this schema, columns in its order; one line that names the offending value.
+
+        Raises
+        ------
+        InvalidTable
+            If a column is missing, unknown or of another type, a value is null, NaN or positive
+            where it must not be, or a key occurs twice.
+        """
+        known = {column.name: column for column in self.columns}
+        unknown = [name for name in table.column_names if name not in known]
+        if self.family and self.member:
+            relatives = [name for name in unknown if re.fullmatch(self.family, name)]
+            known |= {
+                name: Column(name, self.member.type, self.member.meaning, log=self.member.log)
+                for name in relatives
+            }
+            unknown = [name for name in unknown if name not in known]
+        if unknown:
+            raise InvalidTable(
+                f"{where}: unknown column {unknown[0]}; a {self.name} table has "
+                f"{', '.join(column.name for column in self.columns)}"
+            )
+        missing = [
+            column.name
+            for column in self.columns
+            if column.name not in table.column_names and not column.nullable
+        ]
+        if complete and missing:
+            raise InvalidTable(f"{where}: column {missing[0]} is missing")
+        arrays, fields = [], []
+        for name, column in known.items():
+            if name in table.column_names:
+                arrays.append(_conform(table.column(name), column, where))
+            elif complete:
+                arrays.append(pa.nulls(len(table), column.type))
+            else:
+                continue
+            fields.append(pa.field(name, column.type, nullable=column.nullable))
+        result = pa.table(arrays, schema=pa.schema(fields))
+        if complete or set(self.key) <= set(result.column_names):
+            self._refuse_repeated_keys(result, where)
+        return result
+
+    def _refuse_repeated_keys(self, table: pa.Table, where: str) -> None:
+        keys = table.select(list(self.key)).to_pandas()
+        repeated = keys.duplicated()
+        if repeated.any():
+            row = int(np.argmax(repeated.to_numpy()))
+            value = ", ".join(f"{name} {keys[name].iloc[row]}" for name in self.key)
+            raise InvalidTable(f"{where}: row {row}: {value} occurs more than once")
+
+
+def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:
+    """Cast one column and check its values."""
+    try:
+        array = array.cast(column.type)
+    except pa.ArrowException as error:
+        raise InvalidTable(
+            f"{where}: column {column.name}: {array.type} where {column.type} is needed: {error}"
+        ) from error
+    if array.null_count and not column.nullable:
+        row = int(np.argmax(array.is_null().to_numpy()))
+        kind = "NaN" if pa.types.is_floating(column.type) else "an empty value"
+        raise InvalidTable(f"{where}: column {column.name}, row {row}: {kind} is not allowed here")
+    if column.log:
+        values = array.to_numpy()
+        bad = np.isnan(values) & array.is_valid().to_numpy() | (values > 0)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidTable(
+                f"{where}: column {column.name}, row {row}: {values[row]} is not the natural log "
+                "of a probability (at most 0, -inf allowed)"
+            )
+    return array
+
+
+class atomic:  # noqa: N801 - used as `with atomic(path) as temporary`
+    """A temporary path beside `path` that takes its name when the block ends without an error.
+
+    Whatever happens inside, `path` is either its old self or complete.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+
+    def __enter__(self) -> Path:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return self.temporary
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                with self.temporary.open("rb+") as file:
+                    os.fsync(file.fileno())
+                self.temporary.replace(self.path)
+        finally:
+            self.temporary.unlink(missing_ok=True)
+
+
+def digest(path: str | Path) -> str:
+    """SHA-256 of a file, or of the names and digests of a folder's files, in order."""
+    path = Path(path)
+    if path.is_dir():
+        parts = [(str(p.relative_to(path)), digest(p)) for p in path.rglob("*") if p.is_file()]
+        return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def provenance_of(path: str | Path) -> dict[str, Any]:
+    """The provenance that `Table.write` put into a Parquet file.
+
+    Raises
+    ------
+    InvalidTable
+        If the file is not Parquet, or was not written by memfoil.
+    """
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+    if b"memfoil" not in metadata:
+        raise InvalidTable(f"{path}: holds no provenance; it was not written by memfoil")
+    return json.loads(metadata[b"memfoil"])
+
+
+DOCUMENTS = Table(
+    "documents",
+    "Dated documents, whole.",
+    (
+        Column("document_id", TEXT, "names the document, unique"),
+        Column("text", TEXT, "the whole text"),
+        Column("date", DATE, "day of publication"),
+        Column("source", TEXT, "collection it comes from"),
+        Column("title", TEXT, "title", nullable=True),
+        Column("author", TEXT, "author", nullable=True),
+    ),
+    key=("document_id",),
+)
+
+PASSAGES = Table(
+    "passages",
+    "Stretches of documents, cut before any tokenizer is known; the same for every model.",
+    (
+        Column("passage_id", TEXT, "`document_id:start_char-end_char`"),
+        Column("document_id", TEXT, "the document"),
+        Column("start_char", INTEGER, "first character in the document"),
+        Column("end_char", INTEGER, "one past the last character"),
+        Column("date", DATE, "of the document"),
+        Column("source", TEXT, "of the document"),
+        Column("text", TEXT, "the stretch itself"),
+    ),
+    key=("passage_id",),
+)
+
+SPLITS = Table(
+    "splits",
+    "The ground truth of the testbed: what the model was trained on, and how often.",
+    (
+        Column("passage_id", TEXT, "the passage"),
+        Column("split", TEXT, "`planted`, `training`, `held-out`, `post-cutoff` or `unused`"),
+        Column("repetitions", INTEGER, "times the passage occurs in the training text"),
+    ),
+    key=("passage_id",),
+)
+
+CORPUS = Table(
+    "corpus",
+    "A training text as token ids, in the order it was read: what an index is built from.",
+    (
+        Column("document_id", TEXT, "names the piece; a repetition has `#n` behind the passage"),
+        Column("token_ids", TOKENS, "without start-of-text"),
+    ),
+    key=("document_id",),
+)
+
+TRAINING = Table(
+    "training",
+    "The course of the testbed's training.",
+    (
+        Column("step", INTEGER, "optimizer step, from 1"),
+        Column("tokens", INTEGER, "tokens seen so far"),
+        Column("loss", REAL, "mean cross-entropy of the step, nats per token"),
+        Column("learning_rate", REAL, "of the hidden matrices"),
+    ),
+    key=("step",),
+)
+
+DRAWS = Table(
+    "draws",
+    "Passages drawn into pools, in the order of their per-item random keys.",
+    (
+        Column("passage_id", TEXT, "the passage"),
+        Column("pool", TEXT, "name of the pool in the configuration"),
+        Column("role", TEXT, "`candidate` or `control`"),
+        Column("draw", INTEGER, "rank within the pool; a larger pool only adds later ranks"),
+    ),
+    key=("passage_id",),
+)
+
+SEQUENCES = Table(
+    "sequences",
+    "Drawn passages as the tokenizer cuts them: a prefix and a suffix of token ids.",
+    (
+        Column("sequence_id", TEXT, "names the sequence: its passage"),
+        Column("document_id", TEXT, "the document"),
+        Column("pool", TEXT, "pool it was drawn into"),
+        Column("role", TEXT, "`candidate` or `control`"),
+        Column("date", DATE, "of the document"),
+        Column("source", TEXT, "of the document"),
+        Column("token_ids", TOKENS, "prefix and suffix, without start-of-text"),
+        Column("prefix_tokens", INTEGER, "length of the prefix"),
+        Column("text", TEXT, "the characters these tokens cover"),
+    ),
+    key=("sequence_id",),
+)
+
+LEFT_OUT = Table(
+    "left_out",
+    "What a stage left out, and why.",
+    (
+        Column("item_id", TEXT, "document, passage or sequence"),
+        Column("reason", TEXT, "one of a few fixed phrases"),
+        Column("detail", TEXT, "the value that decided", nullable=True),
+    ),
+    key=("item_id", "reason"),
+)
+
+CONTAMINATION = Table(
+    "contamination",
+    "Which controls are members of the training text, with the evidence.",
+    (
+        Column("sequence_id", TEXT, "the control"),
+        Column("verdict", TEXT, "of the search: `exact`, `near` or `none found`"),
+        Column("distance", INTEGER, "token edit distance to the evidence", nullable=True),
+        Column("document_id", TEXT, "training document of the evidence", nullable=True),
+        Column("start_token", INTEGER, "where in that document it starts", nullable=True),
+        Column("control_text", TEXT, "the control's window"),
+        Column("training_text", TEXT, "the text found", nullable=True),
+        Column("ngram_share", REAL, "share of the window's n-grams that occur in the index"),
+        Column("skipped_pieces", INTEGER, "pieces too frequent to follow: the search is not exact"),
+        Column("review", TEXT, "a person's verdict: `member` or `non-member`", nullable=True),
+        Column("reviewer", TEXT, "who gave it", nullable=True),
+        Column("member", FLAG, "the verdict that counts: the person's, else the search's"),
+    ),
+    key=("sequence_id",),
+)
+
+TOKEN_SCORES = Table(
+    "token_scores",
+    "Teacher-forced scores of every suffix token under the base distribution at T = 1.",
+    (
+        Column("sequence_id", TEXT, "the sequence"),
+        Column("position", INTEGER, "in the suffix, from 1"),
+        Column("log_probability", REAL, "of the token", log=True),
+        Column("rank", INTEGER, "tokens whose logit is at least the token's own: 1 is arg max"),
+    ),
+    key=("sequence_id", "position"),
+    family=r"log_mass_top_\d+",
+    member=Column("log_mass_top_<k>", REAL, "log-mass of the k likeliest tokens", log=True),
+)
+
+SCORES = Table(
+    "scores",
+    "One score per sequence, extraction procedure and suffix length.",
+    (
+        Column("sequence_id", TEXT, "the sequence"),
+        Column("procedure", TEXT, "`greedy`, `base` or `top-<k>`"),
+        Column("suffix_tokens", INTEGER, "length of the suffix scored"),
+        Column("log_score", REAL, "of generating the suffix; -inf if impossible", log=True),
+    ),
+    key=("sequence_id", "procedure", "suffix_tokens"),
+)
+
+_NULL = (
+    Column("control_pool", TEXT, "pool the null comes from"),
+    Column("decontaminated", FLAG, "members taken out of the pool, or the pool as drawn"),
+    Column("procedure", TEXT, "`greedy`, `base` or `top-<k>`"),
+    Column("suffix_tokens", INTEGER, "length of the suffix"),
+    Column("alpha", REAL, "requested false-positive rate"),
+)
+_NULL_KEY = tuple(column.name for column in _NULL)
+
+THRESHOLDS = Table(
+    "thresholds",
+    "Conformal thresholds and what they certify, per null and requested rate.",
+    (
+        *_NULL,
+        Column("n_controls", INTEGER, "N"),
+        Column("k", INTEGER, "K = floor(alpha (N + 1)); 0: nothing can be claimed"),
+        Column("alpha_n", REAL, "certified rate K / (N + 1)"),
+        Column("log_tau", REAL, "threshold, natural log; +inf when K = 0"),
+        Column("in_sample_fpr", REAL, "share of controls above the threshold; no guarantee"),
+        Column("alpha_dagger", REAL, "share of controls above the atom: caps what is certified"),
+        Column("alpha_star_mean", REAL, "mean of the Beta law of the realized rate"),
+        Column("alpha_star_q025", REAL, "its 2.5% quantile"),
+        Column("alpha_star_q90", REAL, "its 90% quantile"),
+        Column("alpha_star_q95", REAL, "its 95% quantile"),
+        Column("alpha_star_q975", REAL, "its 97.5% quantile"),
+        Column("alpha_star_exceedance", REAL, "P(realized rate > certified rate)"),
+        Column("confidence", REAL, "1 - delta of the next two columns"),
+        Column("k_confident", INTEGER, "largest K whose realized rate is <= alpha with confidence"),
+        Column("log_tau_confident", REAL, "its threshold"),
+    ),
+    key=_NULL_KEY,
+)
+
+RATES = Table(
+    "rates",
+    "How many candidates clear the threshold, and the share memorized that this certifies.",
+    (
+        *_NULL,
+        Column("stratum", TEXT, "`all`, or a pool of candidates, or `repetitions <n>`"),
+        Column("n_controls", INTEGER, "N"),
+        Column("alpha_n", REAL, "certified rate"),
+        Column("log_tau", REAL, "threshold"),
+        Column("n_candidates", INTEGER, "candidates in the stratum"),
+        Column("n_claims", INTEGER, "those above the threshold"),
+        Column("generation_rate", REAL, "G"),
+        Column("generation_low", REAL, "Clopper-Pearson 95%"),
+        Column("generation_high", REAL, "Clopper-Pearson 95%"),
+        Column("calibrated_rate", REAL, "M = G - alpha_N, a lower bound on the share memorized"),
+        Column("calibrated_low", REAL, "the interval of G shifted by alpha_N"),
+        Column("calibrated_high", REAL, "the interval of G shifted by alpha_N"),
+    ),
+    key=(*_NULL_KEY, "stratum"),
+)
+
+CLAIMS = Table(
+    "claims",
+    "The verdict on every candidate under every null.",
+    (
+        *_NULL,
+        Column("sequence_id", TEXT, "the candidate"),
+        Column("log_score", REAL, "its score", log=True),
+        Column("p_value", REAL, "conformal p-value"),
+        Column("p_randomized", REAL, "with ties broken at random: uniform under the null"),
+        Column("claimed", FLAG, "p_value <= alpha, the same as log_score > log_tau"),
+        Column("claimed_confident", FLAG, "above log_tau_confident"),
+        Column("margin", REAL, "log10(score / tau); no value where tau or the score is 0 or inf", True),
+        Column("log10_queries", REAL, "queries for 95% success, log10; inf if impossible"),
+        Column("extractable", FLAG, "claimed, and within the query budget"),
+        Column("bonferroni", FLAG, "claimed with family-wise error at most alpha"),
+        Column("benjamini_hochberg", FLAG, "claimed at false discovery rate alpha (under PRDS)"),
+    ),
+    key=(*_NULL_KEY, "sequence_id"),
+)
+
+VALIDITY = Table(
+    "validity",
+    "Realized false-positive rates over random re-splits of known non-members.",
+    (
+        Column("control_pool", TEXT, "pool that was split"),
+        Column("procedure", TEXT, "`greedy`, `base` or `top-<k>`"),
+        Column("suffix_tokens", INTEGER, "length of the suffix"),
+        Column("alpha", REAL, "requested rate"),
+        Column("split", INTEGER, "number of the re-split"),
+        Column("n_controls", INTEGER, "N, calibration half"),
+        Column("n_fresh", INTEGER, "non-members that were judged"),
+        Column("k", INTEGER, "K"),
+        Column("alpha_n", REAL, "certified rate"),
+        Column("realized_fpr", REAL, "share of the fresh non-members claimed"),
+    ),
+    key=("control_pool", "procedure", "suffix_tokens", "alpha", "split"),
+)
+
+MATCH = Table(
+    "match",
+    "How well candidates and controls are matched, measured without any model.",
+    (
+        Column("control_pool", TEXT, "the controls"),
+        Column("quantity", TEXT, "`blind AUC`, or what is compared"),
+        Column("candidates", REAL, "value among candidates (AUC: the estimate)"),
+        Column("controls", REAL, "value among controls (AUC: 0.5, a perfect match)"),
+        Column("low", REAL, "95% interval, where there is one", nullable=True),
+        Column("high", REAL, "95% interval, where there is one", nullable=True),
+    ),
+    key=("control_pool", "quantity"),
+)
+
+TABLES = (
+    DOCUMENTS, PASSAGES, SPLITS, CORPUS, TRAINING, DRAWS, SEQUENCES, LEFT_OUT, CONTAMINATION,
+    TOKEN_SCORES, SCORES, THRESHOLDS, RATES, CLAIMS, VALIDITY, MATCH,
+)  # fmt: skip
+
+
+def markdown() -> str:
+    """All schemas as one Markdown page."""
+    lines = ["# Tables", "", "Written by `python -m memfoil.tables`; do not edit."]
+    for table in TABLES:
+        lines += ["", f"## {table.name}", table.meaning, ""]
+        lines += [f"Key: {', '.join(f'`{name}`' for name in table.key)}.", ""]
+        lines += ["| column | type | meaning |", "|---|---|---|"]
+        columns = (*table.columns, table.member) if table.member else table.columns
+        lines += [
+            f"| `{c.name}` | {c.type}{', may be empty' if c.nullable else ''} | {c.meaning} |"
+            for c in columns
+        ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")  # noqa: T201
