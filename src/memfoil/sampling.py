@@ -1,0 +1,320 @@
+"""Passages by date, drawn into pools by one rule, and cut into sequences by a tokenizer."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pandas as pd
+
+from memfoil.errors import InvalidConfiguration, InvalidDocuments, InvalidModel
+from memfoil.tables import DRAWS, LEFT_OUT, PASSAGES, SEQUENCES
+
+SHORT_DOCUMENT = "document shorter than a passage"
+REMAINDER = "rest of a document, shorter than a passage"
+CROWDED = "document has max_per_document passages in the pool already"
+SMALL_POOL = "pool smaller than asked for"
+SHORT_PASSAGE = "passage has too few tokens"
+POOL_KEYS = ("role", "passages", "from", "to", "sources", "split")
+ROLES = ("candidate", "control")
+
+
+class Encoder(Protocol):
+    """What cutting needs of a tokenizer."""
+
+    def encode(self, texts: list[str]) -> list[tuple[list[int], list[int]]]:
+        """For each text its token ids, without start-of-text, and where each ends in the text."""
+
+
+def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cut documents into consecutive passages of `words` words between white space.
+
+    A passage runs from the first character of its first word to the last of its last:
+    `text == document_text[start_char:end_char]`, character for character.
+
+    Returns
+    -------
+    passages, left_out : DataFrame
+        PASSAGES and LEFT_OUT tables; what follows the last whole passage of a document, and
+        documents without one, are left out.
+
+    Raises
+    ------
+    InvalidConfiguration
+        If `words` is not positive.
+    InvalidDocuments
+        If no document is long enough.
+    """
+    if words < 1:
+        raise InvalidConfiguration(f"sampling: passage_words is {words}; it must be at least 1")
+    rows: list[tuple[int, int, int]] = []
+    left_out: list[tuple[str, str, str]] = []
+    longest = 0
+    names, texts = documents["document_id"].tolist(), documents["text"].tolist()
+    for row, (name, text) in enumerate(zip(names, texts, strict=True)):
+        spans = [match.span() for match in re.finditer(r"\S+", text)]
+        longest = max(longest, len(spans))
+        whole = len(spans) // words * words
+        rows += [
+            (row, spans[first][0], spans[first + words - 1][1]) for first in range(0, whole, words)
+        ]
+        rest = f"{len(spans) - whole} of {words} words"
+        if not whole:
+            left_out.append((name, SHORT_DOCUMENT, rest))
+        elif whole < len(spans):
+            left_out.append((_passage_id(name, spans[whole][0], spans[-1][1]), REMAINDER, rest))
+    if not rows:
+        raise InvalidDocuments(
+            f"sampling: no document has the {words} words of a passage (the longest has "
+            f"{longest}); choose fewer passage_words or longer documents"
+        )
+    order, starts, ends = map(list, zip(*rows, strict=True))
+    passages = documents.iloc[order][["document_id", "date", "source"]].reset_index(drop=True)
+    passages["passage_id"] = [_passage_id(names[row], start, end) for row, start, end in rows]
+    passages["start_char"], passages["end_char"] = starts, ends
+    passages["text"] = [texts[row][start:end] for row, start, end in rows]
+    return passages[[column.name for column in PASSAGES.columns]], _left_out(left_out)
+
+
+def _passage_id(document_id: str, start: int, end: int) -> str:
+    return f"{document_id}:{start}-{end}"
+
+
+def draw(
+    passages: pd.DataFrame,
+    pools: Mapping[str, Mapping[str, Any]],
+    *,
+    seed: int,
+    max_per_document: int,
+    splits: pd.DataFrame | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Draw passages into pools of candidates and controls, all by the same rule.
+
+    Each passage has a key that depends on the seed and its id alone. A pool takes the passages
+    open to it in the order of their keys, skips those whose document it has drawn from
+    `max_per_document` times, and stops at the number asked for. So a larger number only adds
+    later ranks, and neither the order of the rows nor the other pools change a draw.
+
+    Parameters
+    ----------
+    passages : DataFrame
+        PASSAGES table.
+    pools : mapping
+        Name to `{"role": "candidate" | "control", "passages": n | "all"}` with the optional
+        limits `from` and `to` (days, inclusive), `sources` (a list) and `split`.
+    splits : DataFrame, optional
+        SPLITS table, needed where a pool names a split.
+
+    Returns
+    -------
+    draws, left_out : DataFrame
+        DRAWS (ranks from 1) and LEFT_OUT tables; a pool with fewer passages than asked for is
+        in the second under its name.
+
+    Raises
+    ------
+    InvalidConfiguration
+        If a pool's keys or values make no sense, no passage is open to it, or one passage is
+        open to two pools; if there is no pool of controls or none of candidates.
+    """
+    if max_per_document < 1:
+        raise InvalidConfiguration(
+            f"sampling: max_per_document is {max_per_document}; it must be at least 1"
+        )
+    for role in ROLES:
+        if not any(pool.get("role") == role for pool in pools.values()):
+            raise InvalidConfiguration(f"sampling: no pool has the role {role}; name one")
+    ordered = _by_key(passages, seed)
+    opened: dict[str, str] = {}
+    draws, left_out = [], []
+    for name, pool in pools.items():
+        _check_pool(name, pool)
+        eligible = _open_to(name, pool, ordered, splits)
+        _refuse_shared(name, eligible, opened)
+        crowded = eligible.groupby("document_id", sort=False).cumcount() >= max_per_document
+        asked = len(eligible) if pool["passages"] == "all" else pool["passages"]
+        drawn = eligible[~crowded].head(asked)
+        skipped = eligible[crowded]
+        if len(drawn) == asked:
+            skipped = skipped[skipped.index < drawn.index[-1]]
+        elif pool["passages"] != "all":
+            left_out.append((name, SMALL_POOL, f"{len(drawn)} of {asked}"))
+        left_out += [(passage, CROWDED, name) for passage in skipped["passage_id"]]
+        draws.append(
+            pd.DataFrame(
+                {
+                    "passage_id": drawn["passage_id"],
+                    "pool": name,
+                    "role": pool["role"],
+                    "draw": range(1, len(drawn) + 1),
+                }
+            )
+        )
+    return pd.concat(draws, ignore_index=True)[[c.name for c in DRAWS.columns]], _left_out(left_out)
+
+
+def _by_key(passages: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The passages in the order of their random keys, rows numbered anew."""
+    keys = [
+        hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=16).hexdigest()
+        for name in passages["passage_id"]
+    ]
+    ordered = passages[["passage_id", "document_id", "date", "source"]].assign(key=keys)
+    return ordered.sort_values(["key", "passage_id"], ignore_index=True)
+
+
+def _check_pool(name: str, pool: Mapping[str, Any]) -> None:
+    unknown = [key for key in pool if key not in POOL_KEYS]
+    if unknown:
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: unknown key {unknown[0]!r}; a pool has {', '.join(POOL_KEYS)}"
+        )
+    if pool.get("role") not in ROLES:
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: role {pool.get('role')!r} is neither candidate nor control"
+        )
+    number = pool.get("passages")
+    if number != "all" and not (type(number) is int and number > 0):
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: passages is {number!r}; give a number of at least 1, or all"
+        )
+
+
+def _open_to(
+    name: str, pool: Mapping[str, Any], passages: pd.DataFrame, splits: pd.DataFrame | None
+) -> pd.DataFrame:
+    """The passages a pool may draw."""
+    eligible = passages
+    if pool.get("sources") is not None:
+        sources = set(passages["source"])
+        missing = [source for source in pool["sources"] if source not in sources]
+        if missing:
+            raise InvalidConfiguration(
+                f"sampling: pool {name}: no passage has the source {missing[0]!r}; there are "
+                f"{', '.join(sorted(sources))}"
+            )
+        eligible = eligible[eligible["source"].isin(pool["sources"])]
+    if pool.get("split") is not None:
+        eligible = eligible[_in_split(name, pool["split"], eligible["passage_id"], splits)]
+    if eligible.empty:
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: its sources and its split have no passage in common"
+        )
+    first, last = _range(name, pool)
+    dated = eligible[eligible["date"].between(first, last)]
+    if dated.empty:
+        dates = eligible["date"]
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: no passage from {first:%Y-%m-%d} to {last:%Y-%m-%d}; those "
+            f"there are run from {dates.min():%Y-%m-%d} to {dates.max():%Y-%m-%d}"
+        )
+    return dated
+
+
+def _in_split(
+    name: str, split: str, passage_ids: pd.Series, splits: pd.DataFrame | None
+) -> pd.Series:
+    if splits is None:
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: split {split!r} is asked for, but these documents have no "
+            "splits; only the testbed makes them"
+        )
+    members = splits.loc[splits["split"] == split, "passage_id"]
+    if members.empty:
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: no passage is in the split {split!r}; there are "
+            f"{', '.join(sorted(set(splits['split'])))}"
+        )
+    return passage_ids.isin(members)
+
+
+def _range(name: str, pool: Mapping[str, Any]) -> tuple[pd.Timestamp, pd.Timestamp]:
+    ends = []
+    for key, default in (("from", "0001-01-01"), ("to", "9999-12-31")):
+        value = pool.get(key)
+        try:
+            day = datetime.date.fromisoformat(default if value is None else str(value))
+        except ValueError as error:
+            raise InvalidConfiguration(
+                f"sampling: pool {name}: {key} is {value!r}; write a day as 2024-12-31"
+            ) from error
+        ends.append(pd.Timestamp(day))
+    if ends[0] > ends[1]:
+        raise InvalidConfiguration(
+            f"sampling: pool {name}: from {ends[0]:%Y-%m-%d} is after to {ends[1]:%Y-%m-%d}"
+        )
+    return ends[0], ends[1]
+
+
+def _refuse_shared(name: str, eligible: pd.DataFrame, opened: dict[str, str]) -> None:
+    for passage in eligible["passage_id"]:
+        if passage in opened:
+            raise InvalidConfiguration(
+                f"sampling: passage {passage} is open to both pools {opened[passage]} and {name}; "
+                "set their dates, sources or splits apart"
+            )
+        opened[passage] = name
+
+
+def sequences(
+    draws: pd.DataFrame,
+    passages: pd.DataFrame,
+    tokenizer: Encoder,
+    *,
+    prefix_tokens: int,
+    suffix_tokens: int,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cut each drawn passage into its first `prefix_tokens + suffix_tokens` tokens.
+
+    The whole passage is tokenized once, without start-of-text, so prefix and suffix are pieces
+    of one tokenization; a start-of-text token is the model's affair and never counted here.
+
+    Returns
+    -------
+    sequences, left_out : DataFrame
+        SEQUENCES and LEFT_OUT tables, in the order of the draws. `text` holds exactly the
+        characters that the tokens cover (a character cut by the last token is whole in it).
+
+    Raises
+    ------
+    InvalidConfiguration
+        If a length is not positive.
+    InvalidModel
+        If no drawn passage has enough tokens.
+    """
+    if prefix_tokens < 1 or suffix_tokens < 1:
+        raise InvalidConfiguration(
+            f"sampling: prefix_tokens {prefix_tokens} and suffix_tokens {suffix_tokens} must both "
+            "be at least 1"
+        )
+    needed = prefix_tokens + suffix_tokens
+    drawn = draws.merge(passages, on="passage_id", how="left", validate="one_to_one")
+    encoded = tokenizer.encode(drawn["text"].tolist())
+    lengths = [len(ids) for ids, _ in encoded]
+    left_out = [
+        (name, SHORT_PASSAGE, f"{length} of {needed}")
+        for name, length in zip(drawn["passage_id"].tolist(), lengths, strict=True)
+        if length < needed
+    ]
+    long_enough = [row for row, length in enumerate(lengths) if length >= needed]
+    if not long_enough:
+        raise InvalidModel(
+            f"sampling: no drawn passage has {needed} tokens; choose more passage_words, or a "
+            "shorter prefix or suffix"
+        )
+    kept = drawn.iloc[long_enough].reset_index(drop=True)
+    kept = kept.rename(columns={"passage_id": "sequence_id"})
+    cuts = [encoded[row] for row in long_enough]
+    kept["token_ids"] = [ids[:needed] for ids, _ in cuts]
+    kept["prefix_tokens"] = prefix_tokens
+    kept["text"] = [
+        text[: ends[needed - 1]] for text, (_, ends) in zip(kept["text"], cuts, strict=True)
+    ]
+    return kept[[column.name for column in SEQUENCES.columns]], _left_out(left_out)
+
+
+def _left_out(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=[column.name for column in LEFT_OUT.columns], dtype="str")
