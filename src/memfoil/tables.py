@@ -447,7 +447,7 @@ CLAIMS = Table(
         Column("p_randomized", REAL, "with ties broken at random: uniform under the null"),
         Column("claimed", FLAG, "p_value <= alpha, the same as log_score > log_tau"),
         Column("claimed_confident", FLAG, "above log_tau_confident"),
-        Column("margin", REAL, "log10(score / tau); no value where tau or the score is 0 or inf", True),
+        Column("margin", REAL, "log10(score / tau); empty if either is 0 or inf", nullable=True),
         Column("log10_queries", REAL, "queries for 95% success, log10; inf if impossible"),
         Column("extractable", FLAG, "claimed, and within the query budget"),
         Column("bonferroni", FLAG, "claimed with family-wise error at most alpha"),

@@ -1,4 +1,4 @@
-"""What lies between Snakemake and the library: code digests for rules, and the frame of a script."""
+"""Between Snakemake and the library: code digests for rules, and the frame of a script."""
 
 from __future__ import annotations
 
@@ -58,10 +58,18 @@ def _files_of(name: str) -> list[Path]:
     if head != PACKAGE.name:
         return []
     places = [PACKAGE.joinpath(*rest).with_suffix(".py")] if rest else []
-    places += [
-        PACKAGE.joinpath(*rest[:depth], "__init__.py") for depth in range(len(rest) + 1)
-    ]
+    places += [PACKAGE.joinpath(*rest[:depth], "__init__.py") for depth in range(len(rest) + 1)]
     return [place for place in places if place.is_file()]
+
+
+@contextmanager
+def shown_once() -> Iterator[None]:
+    """Turn a user's mistake, or a file system that refuses, into one line and exit status 2."""
+    try:
+        yield
+    except (MemfoilError, OSError) as error:
+        print(f"memfoil: {error}", file=sys.stderr)  # noqa: T201
+        sys.exit(2)
 
 
 @dataclass(frozen=True)
@@ -88,8 +96,9 @@ def stage(snakemake: Any) -> Iterator[Job]:
     """Run a script's body with output in the rule's log and mistakes shown once.
 
     File descriptors 1 and 2 go to the log, so that child processes and native libraries are
-    caught too; progress bars keep the terminal. A `MemfoilError` ends the job with one line and
-    status 2; anything else is a defect and leaves its traceback in the log and on the terminal.
+    caught too; progress bars keep the terminal. A user's mistake, or a file system that refuses
+    (full, read-only), ends the job with one line and status 2; anything else is a defect and
+    leaves its traceback on the terminal too. The log always has it.
     """
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     log = os.open(str(snakemake.log[0]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -106,9 +115,9 @@ def stage(snakemake: Any) -> Iterator[Job]:
             threads=snakemake.threads,
             provenance=_provenance(snakemake),
         )
-    except MemfoilError as error:
-        for stream in (sys.stderr, terminal):
-            print(f"memfoil: {error}", file=stream)  # noqa: T201
+    except (MemfoilError, OSError) as error:
+        traceback.print_exc()
+        print(f"memfoil: {error}", file=terminal)
         sys.exit(2)
     except Exception:
         for stream in (sys.stderr, terminal):

@@ -1,0 +1,50 @@
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := results/demo
+REPORT := $(RUN)/report.html
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint clean
+
+demo: $(REPORT)  ## train a small model on known text, audit it, write the report
+	@cat $(RUN)/summary.md
+	@echo
+	@echo "Report: $(CURDIR)/$(REPORT)"
+
+# Snakemake decides what has to run; the page is made again when its last table changed.
+.PHONY: workflow
+workflow: $(VENV)/run.stamp
+	@$(BIN)/snakemake
+
+$(REPORT): workflow $(wildcard workflow/report/*.rst)
+	@if [ ! -f $@ ] || [ -n "$$(find $(RUN)/summary.md workflow/report -newer $@)" ]; then \
+		$(BIN)/snakemake --report $@; fi
+
+test: $(VENV)/dev.stamp  ## unit tests first, then the workflow end to end
+	$(BIN)/pytest -m "not workflow"
+	$(BIN)/pytest -m workflow
+
+lint: $(VENV)/dev.stamp  ## what .ci/run checks besides the tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+$(VENV)/run.stamp: envs/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp envs/requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
+	@touch $@
+
+clean:  ## forget every run, keep the environment
+	rm -rf results logs .snakemake benchmarks/*/
+
+envs/memfoil.yaml: envs/requirements.txt  ## the same pins for `snakemake --sdm conda`
+	@( printf 'channels: [conda-forge]\ndependencies:\n  - python=3.11\n  - pip\n  - pip:\n'; \
+	   sed -n 's/^[a-zA-Z].*/      - &/p' $< ) > $@

@@ -1,0 +1,30 @@
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/documents.smk"
+include: "workflow/rules/testbed.smk"
+include: "workflow/rules/sampling.smk"
+include: "workflow/rules/decontamination.smk"
+include: "workflow/rules/scoring.smk"
+include: "workflow/rules/calibration.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    """The calibrated audit of every model of the run."""
+    default_target: True
+    input:
+        expand(
+            "results/{run}/calibration/{model}/{table}.parquet",
+            run=RUN,
+            model=config["models"],
+            table=["thresholds", "rates", "operating_points", "claims", "validity"],
+        ),
+        expand(
+            "results/{run}/figures/{model}/{figure}.svg",
+            run=RUN,
+            model=config["models"],
+            figure=FIGURES,
+        ),
+        expand("results/{run}/summary.md", run=RUN),

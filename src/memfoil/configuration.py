@@ -1,0 +1,126 @@
+"""Reading and checking the configuration before anything runs."""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from memfoil.errors import InvalidConfiguration
+
+DEFAULT_SETTINGS = {"dtype": "float32", "device": "cpu", "start_of_text": "auto"}
+
+
+def load(path: str | Path) -> Any:
+    """A YAML file.
+
+    Raises
+    ------
+    InvalidConfiguration
+        If it is missing, is not UTF-8, or is not YAML.
+    """
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidConfiguration(f"{path}: cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        problem = " ".join(str(error).split())
+        raise InvalidConfiguration(f"{path}: not YAML: {problem}") from error
+
+
+def check_schema(values: Any, schema: str | Path, where: str) -> None:
+    """Refuse values that do not fit a JSON schema (draft 2020-12), naming key and value.
+
+    Raises
+    ------
+    InvalidConfiguration
+        With one line: the key's path, what is wrong, and the nearest known key if one is close.
+    """
+    checker = Draft202012Validator.FORMAT_CHECKER
+    validator = Draft202012Validator(load(schema), format_checker=checker)
+    error = best_match(validator.iter_errors(_dates_as_text(values)))
+    if error:
+        raise InvalidConfiguration(f"{where}: {_one_line(error)}")
+
+
+def _dates_as_text(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _dates_as_text(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_dates_as_text(item) for item in value]
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def _one_line(error: ValidationError) -> str:
+    place = "/".join(str(part) for part in error.absolute_path)
+    prefix = f"{place}: " if place else ""
+    if error.validator == "additionalProperties" and isinstance(error.schema, Mapping):
+        known = list(error.schema.get("properties", {}))
+        unknown = next(key for key in dict(error.instance or {}) if key not in known)
+        near = difflib.get_close_matches(str(unknown), known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known)}"
+        return f"{prefix}unknown key {unknown}{hint}"
+    return prefix + " ".join(error.message.split())
+
+
+def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
+    """Refuse settings that fit the schema one by one but not each other.
+
+    Raises
+    ------
+    InvalidConfiguration
+        Naming the key, the value, and what it must agree with.
+    """
+    for name in config["models"]:
+        if name not in models:
+            raise InvalidConfiguration(
+                f"models: {name} is not in config/models.yaml; there are {', '.join(models)}"
+            )
+        if models[name]["source"] == "testbed" and not config["testbed"]:
+            raise InvalidConfiguration(f"models: {name} is trained by the run, but testbed is null")
+    names = [pool["name"] for pool in config["pools"]]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidConfiguration(f"pools: {name} occurs more than once")
+    for role in ("candidate", "control"):
+        if role not in {pool["role"] for pool in config["pools"]}:
+            raise InvalidConfiguration(f"pools: no {role} pool; a comparison needs both roles")
+    for pool in config["pools"]:
+        if "split" in pool and not config["testbed"]:
+            raise InvalidConfiguration(
+                f"pools: {pool['name']}: split {pool['split']} is known only with a testbed"
+            )
+        if "from" in pool and "to" in pool and str(pool["from"]) > str(pool["to"]):
+            raise InvalidConfiguration(
+                f"pools: {pool['name']}: from {pool['from']} lies after to {pool['to']}"
+            )
+    if not config["decontamination"]["index"] and not config["testbed"]:
+        raise InvalidConfiguration(
+            "decontamination/index: name a folder with an index of the training text; "
+            "there is no testbed to build one from"
+        )
+    longest = config["sampling"]["suffix_tokens"]
+    for length in config["calibration"]["suffix_tokens"]:
+        if length > longest:
+            raise InvalidConfiguration(
+                f"calibration/suffix_tokens: {length} is longer than sampling/suffix_tokens, "
+                f"{longest}"
+            )
+    for procedure in config["calibration"]["procedures"]:
+        k = procedure.removeprefix("top-")
+        if k != procedure and int(k) not in config["scoring"]["top_k"]:
+            raise InvalidConfiguration(
+                f"calibration/procedures: {procedure} needs {k} in scoring/top_k, "
+                f"which has {config['scoring']['top_k']}"
+            )
+
+
+def settings(models: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A model's entry with the defaults filled in; its tokenizer is its own unless named."""
+    return {"tokenizer": name, "revision": None} | DEFAULT_SETTINGS | dict(models[name])

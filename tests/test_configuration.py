@@ -1,0 +1,104 @@
+"""A configuration that cannot be run is refused with one line that names key and value."""
+
+import copy
+import datetime
+
+import pytest
+
+from memfoil import configuration
+from memfoil.errors import InvalidConfiguration
+
+
+@pytest.fixture
+def root(pytestconfig):
+    return pytestconfig.rootpath
+
+
+@pytest.fixture
+def config(root):
+    return configuration.load(root / "config/config.yaml")
+
+
+@pytest.fixture
+def models(root):
+    return configuration.load(root / "config/models.yaml")
+
+
+def check(root, config, models):
+    configuration.check_schema(
+        config, root / "workflow/schemas/config.schema.yaml", "configuration"
+    )
+    configuration.check_run(config, models)
+
+
+def test_the_default_configuration_is_valid(root, config, models):
+    check(root, config, models)
+    configuration.check_schema(models, root / "workflow/schemas/models.schema.yaml", "models")
+
+
+def changed(config, path, value):
+    config = copy.deepcopy(config)
+    *parents, last = path.split("/")
+    place = config
+    for key in parents:
+        place = place[int(key) if key.isdigit() else key]
+    if value is KeyError:
+        del place[last]
+    else:
+        place[last] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("calibration/alpha", [0.1], "calibration: unknown key alpha; did you mean alphas"),
+        ("sed", 1, "unknown key sed; did you mean seed"),
+        ("zebra", 1, "unknown key zebra; known: "),
+        ("seed", "one", "seed: 'one' is not of type 'integer'"),
+        ("seed", KeyError, "'seed' is a required property"),
+        ("calibration/alphas", [0.1, 1.5], "calibration/alphas/1: 1.5"),
+        ("calibration/procedures", ["top-0"], "calibration/procedures/0: 'top-0'"),
+        ("calibration/procedures", ["top-20"], "top-20 needs 20 in scoring/top_k"),
+        ("calibration/suffix_tokens", [60], "60 is longer than sampling/suffix_tokens, 50"),
+        ("models", ["gpt"], "models: gpt is not in config/models.yaml"),
+        ("testbed", None, "testbed is null"),
+        ("documents", [{"reader": "jsonl"}], "documents/0: 'path' is a required property"),
+        ("pools/3/from", "last year", "pools/3/from: 'last year' is not a 'date'"),
+        ("pools/3/to", datetime.date(1980, 1, 1), "post-cutoff: from 1990-01-01 lies after"),
+        ("pools/3/name", "held-out", "pools: held-out occurs more than once"),
+        ("pools/0/role", "member", "pools/0/role: 'member' is not one of"),
+        ("run", "a/b", "run: 'a/b' does not match"),
+    ],
+)
+def test_refusals(root, config, models, path, value, said):
+    with pytest.raises(InvalidConfiguration) as caught:
+        check(root, changed(config, path, value), models)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_both_roles_are_needed(root, config, models):
+    only = [pool for pool in config["pools"] if pool["role"] == "candidate"]
+    with pytest.raises(InvalidConfiguration, match="no control pool"):
+        check(root, changed(config, "pools", only), models)
+
+
+def test_without_a_testbed_an_index_must_be_named(root, config, models):
+    config = changed(config, "testbed", None)
+    config["pools"] = [{k: v for k, v in p.items() if k != "split"} for p in config["pools"]]
+    config["models"] = ["other"]
+    with pytest.raises(InvalidConfiguration, match="decontamination/index"):
+        check(root, config, models | {"other": {"source": "x"}})
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe\x00", b"a: [1", None], ids=["latin", "yaml", "missing"]
+)
+def test_an_unreadable_file_is_one_line(tmp_path, content):
+    path = tmp_path / "config.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InvalidConfiguration, match=r"config\.yaml: ") as caught:
+        configuration.load(path)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,64 @@
+def judged(wildcards):
+    """What the calibration of one model reads."""
+    tokenizer = SETTINGS[wildcards.model]["tokenizer"]
+    inputs = {
+        "scores": f"results/{RUN}/scores/{wildcards.model}.parquet",
+        "sequences": f"results/{RUN}/sequences/{tokenizer}.parquet",
+        "contamination": f"results/{RUN}/contamination/{tokenizer}.parquet",
+    }
+    if config["testbed"]:
+        inputs["splits"] = f"results/{RUN}/testbed/splits.parquet"
+    return inputs
+
+
+rule calibrate:
+    """Thresholds, claims and rates at a fixed false-positive rate."""
+    input:
+        unpack(judged),
+    output:
+        thresholds="results/{run}/calibration/{model}/thresholds.parquet",
+        rates="results/{run}/calibration/{model}/rates.parquet",
+        operating_points="results/{run}/calibration/{model}/operating_points.parquet",
+        claims="results/{run}/calibration/{model}/claims.parquet",
+    params:
+        alphas=config["calibration"]["alphas"],
+        suffix_tokens=config["calibration"]["suffix_tokens"],
+        confidence=config["calibration"]["confidence"],
+        query_budget=config["calibration"]["query_budget"],
+        success=config["calibration"]["success"],
+        seed=config["seed"],
+        code=code_of("calibrate.py"),
+    log:
+        "logs/{run}/calibrate/{model}.log",
+    benchmark:
+        "benchmarks/{run}/calibrate/{model}.tsv"
+    resources:
+        mem_mb=4000,
+    conda:
+        "../../envs/memfoil.yaml"
+    script:
+        "../scripts/calibrate.py"
+
+
+rule validity:
+    """Realized false-positive rates over random re-splits of known non-members."""
+    input:
+        unpack(judged),
+    output:
+        validity="results/{run}/calibration/{model}/validity.parquet",
+    params:
+        alphas=config["validity"]["alphas"],
+        splits=config["validity"]["splits"],
+        suffix_tokens=config["calibration"]["suffix_tokens"],
+        seed=config["seed"],
+        code=code_of("validity.py"),
+    log:
+        "logs/{run}/validity/{model}.log",
+    benchmark:
+        "benchmarks/{run}/validity/{model}.tsv"
+    resources:
+        mem_mb=4000,
+    conda:
+        "../../envs/memfoil.yaml"
+    script:
+        "../scripts/validity.py"

@@ -1,0 +1,58 @@
+from pathlib import Path
+
+from memfoil import configuration
+from memfoil.workflow import code_digest, shown_once
+
+RULES = Path(workflow.current_basedir)
+
+with shown_once():
+    MODELS = configuration.load("config/models.yaml")
+    configuration.check_schema(
+        config, RULES / "../schemas/config.schema.yaml", "configuration"
+    )
+    configuration.check_schema(
+        MODELS, RULES / "../schemas/models.schema.yaml", "config/models.yaml"
+    )
+    configuration.check_run(config, MODELS)
+
+RUN = config["run"]
+SETTINGS = {name: configuration.settings(MODELS, name) for name in config["models"]}
+TOKENIZERS = {settings["tokenizer"]: name for name, settings in SETTINGS.items()}
+
+
+wildcard_constraints:
+    run=RUN,
+    model="|".join(SETTINGS),
+    tokenizer="|".join(TOKENIZERS),
+
+
+def code_of(script):
+    """What a rule's script rests on, as a parameter, so that editing the package reruns it."""
+    return code_digest(RULES / "../scripts" / script)
+
+
+def folder_of(name):
+    """The folder of a model, if it has one: what the run trained, or a folder that is there."""
+    source = SETTINGS[name]["source"]
+    if source == "testbed":
+        return [f"results/{RUN}/testbed/model"]
+    return [source] if Path(source).is_dir() else []
+
+
+def tokenizer_of(tokenizer):
+    """The folder of a tokenizer: the testbed's is there before its model is."""
+    name = TOKENIZERS[tokenizer]
+    if SETTINGS[name]["source"] == "testbed":
+        return [f"results/{RUN}/testbed/tokenizer"]
+    return folder_of(name)
+
+
+def source_of(name):
+    """The folder of a model, or its name on the hub."""
+    return (folder_of(name) or [SETTINGS[name]["source"]])[0]
+
+
+def index_of(tokenizer):
+    """The index of the training text: the one named, or the one built from the testbed's text."""
+    named = config["decontamination"]["index"]
+    return named.format(tokenizer=tokenizer) if named else f"results/{RUN}/index/{tokenizer}"

@@ -1,0 +1,53 @@
+rule score:
+    """Teacher-forced log-probabilities of every suffix token under one model."""
+    input:
+        sequences=lambda wildcards: expand(
+            "results/{run}/sequences/{tokenizer}.parquet",
+            run=wildcards.run,
+            tokenizer=SETTINGS[wildcards.model]["tokenizer"],
+        ),
+        model=lambda wildcards: folder_of(wildcards.model),
+    output:
+        token_scores="results/{run}/token_scores/{model}.parquet",
+    params:
+        source=lambda wildcards: source_of(wildcards.model),
+        revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
+        dtype=lambda wildcards: SETTINGS[wildcards.model]["dtype"],
+        device=lambda wildcards: SETTINGS[wildcards.model]["device"],
+        start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],
+        top_k=config["scoring"]["top_k"],
+        code=code_of("score.py"),
+    log:
+        "logs/{run}/score/{model}.log",
+    benchmark:
+        "benchmarks/{run}/score/{model}.tsv"
+    threads: 2
+    resources:
+        mem_mb=6000,
+        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+    conda:
+        "../../envs/memfoil.yaml"
+    script:
+        "../scripts/score.py"
+
+
+rule scores:
+    """One score per sequence, procedure and suffix length, derived from the token scores."""
+    input:
+        token_scores="results/{run}/token_scores/{model}.parquet",
+    output:
+        scores="results/{run}/scores/{model}.parquet",
+    params:
+        procedures=config["calibration"]["procedures"],
+        suffix_tokens=config["sampling"]["suffix_tokens"],
+        code=code_of("scores.py"),
+    log:
+        "logs/{run}/scores/{model}.log",
+    benchmark:
+        "benchmarks/{run}/scores/{model}.tsv"
+    resources:
+        mem_mb=4000,
+    conda:
+        "../../envs/memfoil.yaml"
+    script:
+        "../scripts/scores.py"

@@ -1,0 +1,95 @@
+if config["testbed"]:
+
+    rule split:
+        """Decide what the testbed's model is trained on, and how often."""
+        input:
+            passages="results/{run}/passages.parquet",
+        output:
+            splits="results/{run}/testbed/splits.parquet",
+        params:
+            cutoff=str(config["testbed"]["cutoff"]),
+            first=str(config["testbed"]["first"]),
+            held_out=config["testbed"]["held_out"],
+            training=config["testbed"]["training"],
+            planted_per_level=config["testbed"]["planted_per_level"],
+            repetitions=config["testbed"]["repetitions"],
+            seed=config["seed"],
+            code=code_of("split.py"),
+        log:
+            "logs/{run}/split.log",
+        benchmark:
+            "benchmarks/{run}/split.tsv"
+        resources:
+            mem_mb=2000,
+        conda:
+            "../../envs/memfoil.yaml"
+        script:
+            "../scripts/split.py"
+
+    rule corpus:
+        """Train the tokenizer and lay out the training text in the order it is read."""
+        input:
+            splits="results/{run}/testbed/splits.parquet",
+            passages="results/{run}/passages.parquet",
+        output:
+            corpus="results/{run}/testbed/corpus.parquet",
+            tokenizer=directory("results/{run}/testbed/tokenizer"),
+        params:
+            vocabulary=config["testbed"]["vocabulary"],
+            seed=config["seed"],
+            code=code_of("corpus.py"),
+        log:
+            "logs/{run}/corpus.log",
+        benchmark:
+            "benchmarks/{run}/corpus.tsv"
+        resources:
+            mem_mb=2000,
+        conda:
+            "../../envs/memfoil.yaml"
+        script:
+            "../scripts/corpus.py"
+
+    rule train:
+        """Train the model whose training text is known."""
+        input:
+            corpus="results/{run}/testbed/corpus.parquet",
+            tokenizer="results/{run}/testbed/tokenizer",
+        output:
+            model=directory("results/{run}/testbed/model"),
+            training="results/{run}/testbed/training.parquet",
+        params:
+            model=config["testbed"]["model"],
+            optimizer=config["testbed"]["optimizer"],
+            seed=config["seed"],
+            code=code_of("train.py"),
+        log:
+            "logs/{run}/train.log",
+        benchmark:
+            "benchmarks/{run}/train.tsv"
+        threads: 2
+        resources:
+            mem_mb=6000,
+        conda:
+            "../../envs/memfoil.yaml"
+        script:
+            "../scripts/train.py"
+
+    rule index:
+        """Index the training text in infini-gram's own format."""
+        input:
+            corpus="results/{run}/testbed/corpus.parquet",
+            tokenizer="results/{run}/testbed/tokenizer",
+        output:
+            index=directory("results/{run}/index/{tokenizer}"),
+        params:
+            code=code_of("index.py"),
+        log:
+            "logs/{run}/index/{tokenizer}.log",
+        benchmark:
+            "benchmarks/{run}/index/{tokenizer}.tsv"
+        resources:
+            mem_mb=4000,
+        conda:
+            "../../envs/memfoil.yaml"
+        script:
+            "../scripts/index.py"
