@@ -140,7 +140,7 @@ def test_utf16_and_binary_files_are_refused(tmp_path):
 
 @pytest.mark.parametrize("content", ["", "\n \n", GOOD.replace("Høj æ 漢字", "")])
 def test_a_file_without_a_document_is_refused(tmp_path, content):
-    with pytest.raises(InvalidDocuments, match="documents.jsonl: no document with text in it"):
+    with pytest.raises(InvalidDocuments, match=r"documents\.jsonl: no document with text in it"):
         corpora.read(write_jsonl(tmp_path, content))
 
 
