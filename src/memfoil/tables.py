@@ -391,6 +391,8 @@ _NULL = (
 )
 _NULL_KEY = tuple(column.name for column in _NULL)
 
+_MATCHED = Column("blind_auc", REAL, "of the match check; 0.5: perfectly matched", nullable=True)
+
 THRESHOLDS = Table(
     "thresholds",
     "Conformal thresholds and what they certify, per null and requested rate.",
@@ -432,6 +434,7 @@ RATES = Table(
         Column("calibrated_rate", REAL, "M = G - alpha_N, a lower bound on the share memorized"),
         Column("calibrated_low", REAL, "the interval of G shifted by alpha_N"),
         Column("calibrated_high", REAL, "the interval of G shifted by alpha_N"),
+        _MATCHED,
     ),
     key=(*_NULL_KEY, "stratum"),
 )
@@ -452,6 +455,7 @@ CLAIMS = Table(
         Column("extractable", FLAG, "claimed, and within the query budget"),
         Column("bonferroni", FLAG, "claimed with family-wise error at most alpha"),
         Column("benjamini_hochberg", FLAG, "claimed at false discovery rate alpha (under PRDS)"),
+        _MATCHED,
     ),
     key=(*_NULL_KEY, "sequence_id"),
 )

@@ -58,8 +58,7 @@ if config["testbed"]:
             model=directory("results/{run}/testbed/model"),
             training="results/{run}/testbed/training.parquet",
         params:
-            model=config["testbed"]["model"],
-            optimizer=config["testbed"]["optimizer"],
+            settings=config["testbed"]["model"],
             seed=config["seed"],
             code=code_of("train.py"),
         log:
