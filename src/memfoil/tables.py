@@ -346,11 +346,12 @@ CONTAMINATION = Table(
         Column("document_id", TEXT, "training document of the evidence", nullable=True),
         Column("start_token", INTEGER, "where in that document it starts", nullable=True),
         Column("control_text", TEXT, "the control's window"),
-        Column("training_text", TEXT, "the text found", nullable=True),
+        Column("training_text", TEXT, "found, or around the longest shared n-gram", nullable=True),
         Column("ngram_share", REAL, "share of the window's n-grams that occur in the index"),
         Column("skipped_pieces", INTEGER, "pieces too frequent to follow: the search is not exact"),
         Column("review", TEXT, "a person's verdict: `member` or `non-member`", nullable=True),
         Column("reviewer", TEXT, "who gave it", nullable=True),
+        Column("note", TEXT, "and why", nullable=True),
         Column("member", FLAG, "the verdict that counts: the person's, else the search's"),
     ),
     key=("sequence_id",),
@@ -492,9 +493,81 @@ MATCH = Table(
     key=("control_pool", "quantity"),
 )
 
+GENERATIONS = Table(
+    "generations",
+    "What a model generated: the continuations alone, without their prompts.",
+    (
+        Column("generation_id", TEXT, "names the generation, unique"),
+        Column("token_ids", TOKENS, "the continuation, without prompt and start-of-text"),
+        Column("text", TEXT, "the continuation as text", nullable=True),
+        Column(
+            "prompt_id", TEXT, "the prompt; generations that share it share this", nullable=True
+        ),
+        Column("setting", TEXT, "how the model was prompted", nullable=True),
+    ),
+    key=("generation_id",),
+)
+
+SPANS = Table(
+    "spans",
+    "Every maximal span of every generation that occurs in the index, of whatever length.",
+    (
+        Column("generation_id", TEXT, "the generation"),
+        Column("start", INTEGER, "first token in the generation"),
+        Column("end", INTEGER, "one past the last token"),
+        Column("count", INTEGER, "occurrences in the index"),
+    ),
+    key=("generation_id", "start", "end"),
+)
+
+TRACES = Table(
+    "traces",
+    "The spans kept, and for each the documents found: one row per span and occurrence.",
+    (
+        Column("generation_id", TEXT, "the generation"),
+        Column("start", INTEGER, "first token of the span in the generation"),
+        Column("end", INTEGER, "one past its last token"),
+        Column("count", INTEGER, "occurrences in the index"),
+        Column("log_unigram", REAL, "sum of its tokens' unigram log-probabilities", log=True),
+        Column("occurrence", INTEGER, "number among the occurrences retrieved, from 1"),
+        Column("document_id", TEXT, "training document, as the index names it"),
+        Column("document_start", INTEGER, "token of it at which the span starts", nullable=True),
+        Column("window_start", INTEGER, "token of it at which the window starts", nullable=True),
+        Column("window", TOKENS, "ids around the span, at most 5 times the generation's length"),
+        Column(
+            "match", TEXT, "`whole`, `normalized` or `partial`: what of the generation it holds"
+        ),
+        Column("merged_start", INTEGER, "of the union shown; `olmotrace` only", nullable=True),
+        Column("merged_end", INTEGER, "of the union, which need not occur", nullable=True),
+        Column("relevance", REAL, "BM25 of the window; `olmotrace` only", nullable=True),
+    ),
+    key=("generation_id", "start", "end", "occurrence"),
+)
+
+REPRODUCTION = Table(
+    "reproduction",
+    "What one generation reproduces; every rate of a setting is a mean or a ratio of sums of these.",
+    (
+        Column("generation_id", TEXT, "the generation"),
+        Column("tokens", INTEGER, "its length"),
+        Column("whole", TEXT, "found whole: `exact`, `normalized` or `no`"),
+        Column("longest", INTEGER, "tokens of its longest span of at least 4; 0 if there is none"),
+        Column("longest_unlooped", INTEGER, "the same without spans that loop one unit"),
+        Column("longest_count", INTEGER, "occurrences of that span; 0 if there is none"),
+        Column("documents", INTEGER, "documents retrieved for it"),
+        Column("recall", REAL, "sum of their adaptive nv-recall"),
+        Column("recall_50", REAL, "the same over documents of spans of at least 50 tokens"),
+        Column("zlib_ratio", REAL, "compressed size / size of its text; empty text: 1"),
+        Column("degenerate", FLAG, "a loop of symbols"),
+        Column("code_like", FLAG, "looks like code rather than language"),
+    ),
+    key=("generation_id",),
+)
+
 TABLES = (
     DOCUMENTS, PASSAGES, SPLITS, CORPUS, TRAINING, DRAWS, SEQUENCES, LEFT_OUT, CONTAMINATION,
     TOKEN_SCORES, SCORES, THRESHOLDS, RATES, CLAIMS, VALIDITY, MATCH,
+    GENERATIONS, SPANS, TRACES, REPRODUCTION,
 )  # fmt: skip
 
 
