@@ -500,9 +500,7 @@ GENERATIONS = Table(
         Column("generation_id", TEXT, "names the generation, unique"),
         Column("token_ids", TOKENS, "the continuation, without prompt and start-of-text"),
         Column("text", TEXT, "the continuation as text", nullable=True),
-        Column(
-            "prompt_id", TEXT, "the prompt; generations that share it share this", nullable=True
-        ),
+        Column("prompt_id", TEXT, "the prompt that it continues", nullable=True),
         Column("setting", TEXT, "how the model was prompted", nullable=True),
     ),
     key=("generation_id",),
@@ -535,7 +533,7 @@ TRACES = Table(
         Column("window_start", INTEGER, "token of it at which the window starts", nullable=True),
         Column("window", TOKENS, "ids around the span, at most 5 times the generation's length"),
         Column(
-            "match", TEXT, "`whole`, `normalized` or `partial`: what of the generation it holds"
+            "match", TEXT, "how much of the generation it holds: `whole`, `normalized`, `partial`"
         ),
         Column("merged_start", INTEGER, "of the union shown; `olmotrace` only", nullable=True),
         Column("merged_end", INTEGER, "of the union, which need not occur", nullable=True),
@@ -546,7 +544,7 @@ TRACES = Table(
 
 REPRODUCTION = Table(
     "reproduction",
-    "What one generation reproduces; every rate of a setting is a mean or a ratio of sums of these.",
+    "What a generation reproduces; every rate is a mean or a ratio of sums of these.",
     (
         Column("generation_id", TEXT, "the generation"),
         Column("tokens", INTEGER, "its length"),
