@@ -1,0 +1,173 @@
+"""Writing an index: in one piece, checked completely before it gets its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydivsufsort import divsufsort
+
+from memfoil.errors import InvalidIndex
+from memfoil.index.checks import check_completely
+from memfoil.index.files import (
+    MANIFEST,
+    Manifest,
+    map_shard,
+    pointer_width,
+    refuse_path,
+    token_type,
+)
+from memfoil.tables import digest
+
+
+def build(
+    corpus: pd.DataFrame,
+    folder: str | Path,
+    *,
+    vocab_size: int,
+    tokenizer: str = "",
+    shards: int = 1,
+) -> None:
+    """Build an index of a training text in infini-gram's version-4 format.
+
+    Everything is written into a hidden folder beside `folder`, checked completely (sizes, every
+    pointer, the order of all suffixes) and renamed: a folder of that name holds a whole index or
+    does not exist. What a killed build left in the hidden folder goes with the next one. An
+    index that stands there already is replaced.
+
+    Parameters
+    ----------
+    corpus : CORPUS frame
+        `document_id` and `token_ids` (without start-of-text), in the order of reading.
+    vocab_size : int
+        Number of ids; below 65,536 an id takes two bytes, else four.
+    tokenizer : str
+        Name or digest of the tokenizer, kept beside the files.
+    shards : int
+        Contiguous parts of about the same number of tokens, each with its own suffix array;
+        answers do not depend on it. Building needs about 30 bytes of memory per token of a
+        shard at two bytes an id, 60 at four.
+
+    Raises
+    ------
+    InvalidIndex
+        If an id is outside the vocabulary, a document is named twice, there is no document,
+        the path is unsafe or taken, or the disk is full.
+    """
+    folder = Path(folder)
+    refuse_path(folder)
+    if folder.exists() and not (folder / MANIFEST).exists() and any(folder.iterdir()):
+        raise InvalidIndex(f"{folder}: exists and is not an index; choose another name")
+    ids, ends = _tokens(corpus, vocab_size)
+    with _renamed(folder) as partial:
+        for number, (first, last) in enumerate(_parts(ends, shards)):
+            names = corpus["document_id"].iloc[first:last]
+            _write_shard(partial, number, ids, ends[first : last + 1], names)
+            check_completely(map_shard(partial, number, ids.dtype), vocab_size)
+        files = {
+            path.name: (path.stat().st_size, digest(path)) for path in sorted(partial.iterdir())
+        }
+        Manifest(vocab_size, tokenizer, len(ids), len(corpus), number + 1, files).write(partial)
+
+
+def _tokens(corpus: pd.DataFrame, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """All documents' ids end to end, and where each document ends, with a 0 before the first."""
+    if corpus.empty:
+        raise InvalidIndex("a corpus without documents cannot be indexed")
+    names = corpus["document_id"]
+    if names.duplicated().any():
+        raise InvalidIndex(f"document {names[names.duplicated()].iloc[0]} occurs more than once")
+    ends = np.cumsum([0, *map(len, corpus["token_ids"])])
+    full = [ids for ids in corpus["token_ids"] if len(ids)]
+    ids = np.concatenate([np.empty(0, np.int64), *full], dtype=np.int64)
+    bad = (ids < 0) | (ids >= vocab_size)
+    if bad.any():
+        at = int(np.argmax(bad))
+        document = int(np.searchsorted(ends, at, side="right")) - 1
+        raise InvalidIndex(
+            f"document {names.iloc[document]}, token {at - ends[document]}: id {ids[at]} is "
+            f"outside the vocabulary of {vocab_size} ids"
+        )
+    return ids.astype(token_type(vocab_size)), ends
+
+
+def _parts(ends: np.ndarray, shards: int) -> list[tuple[int, int]]:
+    """Ranges of documents for at most `shards` shards, none empty, alike in tokens."""
+    weights = ends + np.arange(len(ends))
+    goals = np.linspace(0, weights[-1], shards + 1)
+    cuts = np.unique(np.searchsorted(weights, goals))
+    return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+
+def _write_shard(
+    folder: Path, number: int, ids: np.ndarray, ends: np.ndarray, names: pd.Series
+) -> None:
+    """Write the files of the documents that end at `ends[1:]` and start at `ends[:-1]`."""
+    separators = ends[:-1] - ends[0] + np.arange(len(names))
+    tokens = np.full(ends[-1] - ends[0] + len(names), np.iinfo(ids.dtype).max, ids.dtype)
+    is_id = np.ones(len(tokens), bool)
+    is_id[separators] = False
+    tokens[is_id] = ids[ends[0] : ends[-1]]
+    tokens.tofile(folder / f"tokenized.{number}")
+    (separators * tokens.itemsize).astype("<u8").tofile(folder / f"offset.{number}")
+    _suffix_array(tokens).tofile(folder / f"table.{number}")
+
+    lines = [json.dumps({"document_id": str(name)}) + "\n" for name in names]
+    (folder / f"metadata.{number}").write_text("".join(lines), encoding="ascii")
+    starts = np.cumsum([0, *map(len, lines[:-1])])
+    starts.astype("<u8").tofile(folder / f"metaoff.{number}")
+
+    values, counts = np.unique(tokens, return_counts=True)
+    unigrams = "".join(f"{id_} {count}\n" for id_, count in zip(values, counts, strict=True))
+    (folder / f"unigram.{number}").write_text(unigrams)
+
+
+def _suffix_array(tokens: np.ndarray) -> np.ndarray:
+    """The bytes of all pointers, suffixes in the order of their bytes.
+
+    The suffix array of the bytes themselves, less the suffixes that start inside an id, is what
+    infini-gram wants, without any swapping.
+    """
+    pointers = divsufsort(tokens.view(np.uint8))
+    pointers = pointers[pointers % tokens.itemsize == 0].astype("<i8")
+    width = pointer_width(tokens.nbytes)
+    return np.ascontiguousarray(pointers.view(np.uint8).reshape(-1, 8)[:, :width])
+
+
+@contextmanager
+def _renamed(folder: Path) -> Iterator[Path]:
+    """A hidden folder beside `folder` that takes its name when the block ends without an error."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    replaced = folder.with_name(f".{folder.name}.replaced")
+    try:
+        for leftover in (partial, replaced):
+            shutil.rmtree(leftover, ignore_errors=True)
+        partial.mkdir(parents=True)
+        yield partial
+        _synchronize(partial)
+        if folder.exists():
+            folder.rename(replaced)
+        partial.rename(folder)
+    except OSError as error:
+        raise InvalidIndex(
+            f"{folder}: the index cannot be written: {error.strerror or error}; "
+            "nothing was left behind"
+        ) from error
+    finally:
+        if replaced.exists() and not folder.exists():
+            replaced.rename(folder)
+        for leftover in (partial, replaced):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _synchronize(folder: Path) -> None:
+    """Wait until the disk has it, so that a crash cannot leave a name without its contents."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
