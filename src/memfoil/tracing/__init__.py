@@ -1,0 +1,1 @@
+"""Tracing generations to the text a model was trained on."""
