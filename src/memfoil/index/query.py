@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numba import config
 
 from memfoil.errors import InvalidIndex
 from memfoil.index import kernel
@@ -75,7 +75,7 @@ def open_index(
     manifest, shards = map_folder(Path(folder), vocab_size)
     for shard in shards:
         check_sample(shard, manifest.vocab_size)
-    return Index(Path(folder), manifest, shards, threads or len(os.sched_getaffinity(0)))
+    return Index(Path(folder), manifest, shards, threads or config.NUMBA_NUM_THREADS)
 
 
 @dataclass(frozen=True, eq=False)
