@@ -1,0 +1,100 @@
+"""Which passages the testbed's model is trained on, and how often."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Sequence
+
+import pandas as pd
+
+from memfoil.errors import InvalidConfiguration
+
+
+def split(
+    passages: pd.DataFrame,
+    *,
+    cutoff: datetime.date | str,
+    first: datetime.date | str | None = None,
+    held_out: int,
+    planted_per_level: int,
+    repetitions: Sequence[int],
+    training_passages: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Divide passages at random into held-out, planted and training; set the later ones apart.
+
+    Every group takes the passages with the smallest keys of their own kind among those not yet
+    taken, a key being a hash of seed, group and passage. So a passage that comes or goes before
+    the cutoff moves at most one other passage per group, and one after the cutoff none.
+
+    Parameters
+    ----------
+    passages : PASSAGES frame
+    cutoff : date
+        Passages from this day on are `post-cutoff`; only earlier ones can be trained on.
+    first : date, optional
+        Passages before this day are `unused`.
+    held_out, training_passages : int
+        Number of passages kept back, and of passages that are read once.
+    planted_per_level : int
+        Number of passages for each entry of `repetitions`.
+    repetitions : sequence of distinct int, each at least 2
+        How often a planted passage is read.
+
+    Returns
+    -------
+    SPLITS frame
+        One row per passage, in the order given.
+
+    Raises
+    ------
+    InvalidConfiguration
+        If there are too few passages between the two dates, or the dates or levels are no dates
+        or levels.
+    """
+    first_day, cutoff_day = _day("first", first), _day("cutoff", cutoff)
+    if first_day >= cutoff_day:
+        raise InvalidConfiguration(f"testbed: first {first} is not before cutoff {cutoff}")
+    if len(set(repetitions)) < len(repetitions) or min(repetitions, default=2) < 2:
+        raise InvalidConfiguration(
+            f"testbed: repetitions {list(repetitions)}: each must be at least 2 and occur once"
+        )
+    dates = pd.to_datetime(passages["date"])
+    waiting = set(passages.loc[(dates >= first_day) & (dates < cutoff_day), "passage_id"])
+    groups = [("held-out", 0, held_out)]
+    groups += [("planted", level, planted_per_level) for level in repetitions]
+    groups += [("training", 1, training_passages)]
+    needed = sum(count for _, _, count in groups)
+    if needed > len(waiting):
+        raise InvalidConfiguration(
+            f"testbed: {needed} passages are needed ({held_out} held out, {planted_per_level} x "
+            f"{len(repetitions)} planted, {training_passages} training) and {len(waiting)} are "
+            f"there before {cutoff}{f' and from {first} on' if first else ''}: "
+            "ask for fewer, widen the dates or shorten the passages"
+        )
+    assigned: dict[str, tuple[str, int]] = {}
+    for name, times, count in groups:
+        chosen = smallest_keys(waiting, count, f"{seed} {name} {times}")
+        waiting -= set(chosen)
+        assigned |= dict.fromkeys(chosen, (name, times))
+    later = passages.loc[dates >= cutoff_day, "passage_id"]
+    assigned |= dict.fromkeys(later, ("post-cutoff", 0))
+    rows = [(name, *assigned.get(name, ("unused", 0))) for name in passages["passage_id"]]
+    return pd.DataFrame(rows, columns=["passage_id", "split", "repetitions"])
+
+
+def smallest_keys(items: set[str], count: int, salt: str) -> list[str]:
+    """The `count` items whose hash with `salt` is smallest, in the order of their hashes."""
+    return sorted(items, key=lambda item: hashlib.sha256(f"{salt}\0{item}".encode()).digest())[
+        :count
+    ]
+
+
+def _day(key: str, date: datetime.date | str | None) -> pd.Timestamp:
+    try:
+        return pd.Timestamp("0001-01-01" if date is None else date)
+    except ValueError as error:
+        raise InvalidConfiguration(
+            f"testbed: {key}: {date!r} is not a date: write it as 1990-01-01"
+        ) from error
