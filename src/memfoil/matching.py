@@ -108,7 +108,7 @@ def _row(
 
 def _years(dates: pd.Series) -> pd.Series:
     days = pd.to_datetime(dates).dt
-    return days.year + (days.dayofyear - 1) / (365 + days.is_leap_year)
+    return days.year + (days.day_of_year - 1) / (365 + days.is_leap_year)
 
 
 def _variation(first: pd.Series, second: pd.Series) -> float:

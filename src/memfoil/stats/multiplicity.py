@@ -62,4 +62,4 @@ def most_candidates(n_controls: int, fwer: float) -> int:
 def controls_needed(candidates: int, fwer: float) -> int:
     """Fewest controls with which Bonferroni over so many candidates can claim anything."""
     enough = math.ceil(candidates / Fraction(fwer)) - 1
-    return enough - 1 if certified_k(enough - 1, fwer) >= candidates else enough
+    return enough - 1 if candidates / enough <= fwer else enough

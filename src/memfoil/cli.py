@@ -1,0 +1,104 @@
+"""The commands that make sense without Snakemake, and the edge where mistakes are shown once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NoReturn
+
+from memfoil import __version__
+from memfoil.errors import InvalidConfiguration, MemfoilError
+
+CALIBRATE = """\
+Judge candidates by matched non-members (controls) at a fixed false-positive rate.
+
+SCORES is a Parquet file, or a CSV file in UTF-8 whose name ends in .csv, with one row per
+sequence and the columns
+  role           candidate or control
+  log_score      natural log of a probability, at most 0, -inf if impossible; or instead
+  score          any other number where more means more memorized
+  procedure, suffix_tokens, sequence_id   optional; each procedure and suffix length is judged
+                 by its own controls
+"""
+
+JSON = """\
+--json prints one object: n_controls, k, alpha, alpha_n, log_tau, in_sample_fpr, n_candidates,
+n_claims, generation_rate, generation_interval, calibrated_rate, calibrated_interval (95%
+intervals, [low, high]), alpha_star (mean, q025, q90, q95, q975, exceedance), alpha_dagger. JSON has
+no infinity: log_tau is then the string "-inf" (or "inf"). With a column score, log_tau is on that
+score's own scale. Several procedures or suffix lengths give a list of such objects, each with its
+procedure and suffix_tokens.
+
+A mistake in the input, or too few controls for alpha, ends with one line and exit status 2.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when it succeeds, 2 after a user's mistake."""
+    try:
+        arguments = _parser().parse_args(argv)
+        arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads the output, such as `head`, has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except MemfoilError as error:
+        message = " ".join(str(error).split())
+        print(f"memfoil: {message}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidConfiguration(f"{message}; see {self.prog} --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="memfoil", description="Calibrated verification of memorization.")
+    parser.add_argument("--version", action="version", version=f"memfoil {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    calibrate = commands.add_parser(
+        "calibrate",
+        help="judge a table of scores at a fixed false-positive rate",
+        description=CALIBRATE,
+        epilog=JSON,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    calibrate.add_argument("scores", metavar="SCORES", help="Parquet or CSV file")
+    calibrate.add_argument(
+        "--alpha",
+        required=True,
+        type=_rate,
+        help="false-positive rate, such as 0.001 or 5/5001",
+    )
+    calibrate.add_argument(
+        "--confidence",
+        type=float,
+        help="keep the realized rate at most alpha with this confidence over draws of the "
+        "controls, not only on average",
+    )
+    calibrate.add_argument("--json", action="store_true", help="print JSON")
+    calibrate.set_defaults(run=_calibrate)
+    return parser
+
+
+def _rate(text: str) -> Fraction | float:
+    try:
+        return Fraction(text) if "/" in text else float(text)
+    except (ValueError, ZeroDivisionError):
+        raise argparse.ArgumentTypeError(f"{text} is not a number") from None
+
+
+def _calibrate(arguments: argparse.Namespace) -> None:
+    from memfoil import judge
+
+    judgements = judge.judge(arguments.scores, arguments.alpha, arguments.confidence)
+    if arguments.json:
+        print(json.dumps(judge.as_json(judgements), indent=2, allow_nan=False))  # noqa: T201
+    else:
+        texts = [judge.as_text(judgement, arguments.scores) for judgement in judgements]
+        print("\n\n".join(texts))  # noqa: T201
