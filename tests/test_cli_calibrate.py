@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -319,3 +321,12 @@ def test_a_command_that_is_incomplete(arguments, capsys):
     error = capsys.readouterr().err
     assert error.startswith("memfoil: ")
     assert error.count("\n") == 1
+
+
+def test_a_reader_that_stops_early_is_no_mistake(published, saved):
+    command = [sys.executable, "-c", "import sys; from memfoil.cli import main; sys.exit(main())"]
+    command += ["calibrate", saved(published), "--alpha", "0.001"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

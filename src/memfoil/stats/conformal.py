@@ -259,7 +259,7 @@ def realized_fpr(k: int, n_controls: int) -> RealizedFPR:
 def relative_excess(k: int, n_controls: int, confidence: float) -> float:
     """rho: by which share of the certified rate the realized one may exceed it, with confidence.
 
-    The quantile of Beta(k, N - k + 1) over k/(N + 1), minus 1.
+    The quantile of Beta(k, N - k + 1) over k/(N + 1), minus 1, for k from 1 to N.
 
     Raises
     ------
