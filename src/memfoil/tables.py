@@ -268,7 +268,7 @@ SPLITS = Table(
     "The ground truth of the testbed: what the model was trained on, and how often.",
     (
         Column("passage_id", TEXT, "the passage"),
-        Column("split", TEXT, "`planted`, `training`, `held-out`, `post-cutoff` or `unused`"),
+        Column("split", TEXT, "as the configuration of a pool names it, or `unused`"),
         Column("repetitions", INTEGER, "times the passage occurs in the training text"),
     ),
     key=("passage_id",),

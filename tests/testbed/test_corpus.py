@@ -109,3 +109,18 @@ def test_training_twice_gives_the_same_tokenizer(passages, tokenizer):
 def test_a_vocabulary_without_room_for_the_bytes():
     with pytest.raises(InvalidConfiguration, match="vocab_size 256: 256 bytes and <s> come first"):
         train_tokenizer(["text"], vocab_size=256)
+
+
+def test_an_edited_leak_lacks_one_word_of_the_passage(passages, tokenizer):
+    leaks = pd.DataFrame(
+        {
+            "passage_id": passages["passage_id"][:2],
+            "split": ["leaked", "leaked, edited"],
+            "repetitions": [1, 1],
+        }
+    )
+    read = corpus(leaks, passages, tokenizer, seed=0).set_index("document_id")["token_ids"]
+    whole, edited = (tokenizer.decode(read[name]) for name in passages["passage_id"][:2])
+    assert whole == passages["text"][0]
+    assert edited != passages["text"][1]
+    assert len(edited.split(" ")) == len(passages["text"][1].split(" ")) - 1

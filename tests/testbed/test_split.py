@@ -145,3 +145,24 @@ def test_the_table_fits_its_schema(tmp_path):
     result = divide(passages(dates), request)
     SPLITS.write(result, tmp_path / "splits.parquet", Provenance("split"))
     assert SPLITS.read(tmp_path / "splits.parquet").equals(result)
+
+
+@given(st.integers(0, 12), st.integers(1, 64))
+def test_leaked_passages_come_from_after_the_cutoff_half_of_them_edited(count, times):
+    frame = passages([datetime.date(1980, 1, 1)] * 8 + [datetime.date(2000, 1, 1)] * 12)
+    request = {"held_out": 2, "planted_per_level": 1, "repetitions": [4], "training_passages": 2}
+    plain = divide(frame, request | {"seed": 3})
+    result = divide(frame, request | {"seed": 3, "leaked": count, "leaked_repetitions": times})
+    leaked = result["split"].str.startswith("leaked")
+    assert leaked.sum() == count
+    assert (result["split"] == "leaked, edited").sum() == count // 2
+    assert (result.loc[leaked, "repetitions"] == times).all()
+    assert (plain.loc[leaked, "split"] == "post-cutoff").all()
+    pd.testing.assert_frame_equal(plain[~leaked], result[~leaked])
+
+
+def test_more_leaked_passages_than_there_are_is_refused():
+    frame = passages([datetime.date(1980, 1, 1)] * 8 + [datetime.date(2000, 1, 1)])
+    request = {"held_out": 2, "planted_per_level": 1, "repetitions": [4], "training_passages": 2}
+    with pytest.raises(InvalidConfiguration, match="2 leaked passages are needed and 1 are"):
+        divide(frame, request | {"seed": 0, "leaked": 2})

@@ -5,6 +5,7 @@ def judged(wildcards):
         "scores": f"results/{RUN}/scores/{wildcards.model}.parquet",
         "sequences": f"results/{RUN}/sequences/{tokenizer}.parquet",
         "contamination": f"results/{RUN}/contamination/{tokenizer}.parquet",
+        "match": f"results/{RUN}/match/{tokenizer}.parquet",
     }
     if config["testbed"]:
         inputs["splits"] = f"results/{RUN}/testbed/splits.parquet"
@@ -23,6 +24,7 @@ rule calibrate:
     params:
         alphas=config["calibration"]["alphas"],
         suffix_tokens=config["calibration"]["suffix_tokens"],
+        operating_points=config["calibration"]["operating_points"],
         confidence=config["calibration"]["confidence"],
         query_budget=config["calibration"]["query_budget"],
         success=config["calibration"]["success"],

@@ -13,6 +13,7 @@ if config["testbed"]:
             training=config["testbed"]["training"],
             planted_per_level=config["testbed"]["planted_per_level"],
             repetitions=config["testbed"]["repetitions"],
+            leaked=config["testbed"]["leaked"],
             seed=config["seed"],
             code=code_of("split.py"),
         log:

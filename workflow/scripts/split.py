@@ -10,6 +10,8 @@ with stage(snakemake) as job:
         planted_per_level=job.params.planted_per_level,
         repetitions=job.params.repetitions,
         training_passages=job.params.training,
+        leaked=job.params.leaked["passages"],
+        leaked_repetitions=job.params.leaked["repetitions"],
         seed=job.params.seed,
     )
     tables.SPLITS.write(splits, job.output.splits, job.provenance)

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from transformers import PreTrainedTokenizerFast
 
 from memfoil.errors import InvalidConfiguration
-from memfoil.testbed.split import smallest_keys
+from memfoil.testbed.split import EDITED, smallest_keys
 
 START = "<s>"
 
@@ -83,8 +83,9 @@ def corpus(
     read = splits[splits["repetitions"] > 0].merge(
         passages[["passage_id", "text"]], on="passage_id", validate="one_to_one"
     )
+    texts = read["text"].where(read["split"] != EDITED, read["text"].map(_without_middle_word))
     encoded = tokenizer(
-        read["text"].tolist(), add_special_tokens=False, split_special_tokens=True
+        texts.tolist(), add_special_tokens=False, split_special_tokens=True
     ).input_ids
     pieces = {
         passage if n == 1 else f"{passage}#{n}": np.array(ids, dtype=np.int32)
@@ -95,3 +96,8 @@ def corpus(
     }
     order = smallest_keys(set(pieces), len(pieces), f"{seed} order")
     return pd.DataFrame({"document_id": order, "token_ids": [pieces[name] for name in order]})
+
+
+def _without_middle_word(text: str) -> str:
+    words = text.split(" ")
+    return " ".join(words[: len(words) // 2] + words[len(words) // 2 + 1 :])

@@ -10,6 +10,8 @@ import pandas as pd
 
 from memfoil.errors import InvalidConfiguration
 
+EDITED = "leaked, edited"
+
 
 def split(
     passages: pd.DataFrame,
@@ -20,6 +22,8 @@ def split(
     planted_per_level: int,
     repetitions: Sequence[int],
     training_passages: int,
+    leaked: int = 0,
+    leaked_repetitions: int = 1,
     seed: int,
 ) -> pd.DataFrame:
     """Divide passages at random into held-out, planted and training; set the later ones apart.
@@ -41,6 +45,10 @@ def split(
         Number of passages for each entry of `repetitions`.
     repetitions : sequence of distinct int, each at least 2
         How often a planted passage is read.
+    leaked, leaked_repetitions : int
+        Number of passages from the cutoff on that are read all the same, and how often: what
+        later text takes over from the training text. Every second one is `leaked, edited`: a
+        word of it is missing in the training text.
 
     Returns
     -------
@@ -78,8 +86,15 @@ def split(
         chosen = smallest_keys(waiting, count, f"{seed} {name} {times}")
         waiting -= set(chosen)
         assigned |= dict.fromkeys(chosen, (name, times))
-    later = passages.loc[dates >= cutoff_day, "passage_id"]
+    later = set(passages.loc[dates >= cutoff_day, "passage_id"])
+    if leaked > len(later):
+        raise InvalidConfiguration(
+            f"testbed: {leaked} leaked passages are needed and {len(later)} are there from "
+            f"{cutoff} on: ask for fewer or set the cutoff earlier"
+        )
     assigned |= dict.fromkeys(later, ("post-cutoff", 0))
+    for number, passage in enumerate(smallest_keys(later, leaked, f"{seed} leaked")):
+        assigned[passage] = (EDITED if number % 2 else "leaked", leaked_repetitions)
     rows = [(name, *assigned.get(name, ("unused", 0))) for name in passages["passage_id"]]
     return pd.DataFrame(rows, columns=["passage_id", "split", "repetitions"])
 

@@ -1,0 +1,215 @@
+"""The main numbers of a run as one Markdown page, which `make demo` also prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from tabulate import tabulate
+
+from memfoil.tables import LEFT_OUT
+
+UNMATCHED_AUC = 0.6
+"""Blind AUC above which candidates and controls are told apart too easily."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The tables of one model's audit that the page is made of."""
+
+    sequences: pd.DataFrame
+    scores: pd.DataFrame
+    contamination: pd.DataFrame
+    match: pd.DataFrame
+    thresholds: pd.DataFrame
+    rates: pd.DataFrame
+    validity: pd.DataFrame
+
+
+def summary(run: str, audits: Mapping[str, Audit], left_out: pd.DataFrame) -> str:
+    """One page for all models of a run.
+
+    Parameters
+    ----------
+    audits : mapping from model name to Audit
+    left_out : DataFrame
+        What each stage left out, as `count_left_out` gives it.
+    """
+    parts = [f"# Run {run}"]
+    for model, audit in audits.items():
+        parts += [f"## Model {model}", *_warnings(audit)]
+        parts += ["### Claims at the smallest requested rate", _claims(audit)]
+        parts += _by_repetition(audit)
+        parts += ["### Known non-members under each threshold", _drift(audit)]
+        parts += ["### Validity over random re-splits of known non-members", _validity(audit)]
+        parts += ["### Controls found in the training text", _contamination(audit)]
+    parts += ["## Left out", _table(left_out) if len(left_out) else "Nothing."]
+    return "\n\n".join(parts) + "\n"
+
+
+def count_left_out(paths: Iterable[str]) -> pd.DataFrame:
+    """How many items each stage left out and for which reason, with the file that lists them."""
+    counts = []
+    for path in paths:
+        reasons = LEFT_OUT.read(path)["reason"].value_counts()
+        counts += [{"reason": name, "items": n, "list": path} for name, n in reasons.items()]
+    return pd.DataFrame(counts, columns=["reason", "items", "list"])
+
+
+def _table(frame: pd.DataFrame) -> str:
+    return tabulate(
+        frame, headers="keys", tablefmt="github", showindex=False, disable_numparse=True
+    )
+
+
+def _percent(values: pd.Series) -> pd.Series:
+    return values.map(lambda value: f"{100 * value:.3g}%")
+
+
+def _power(log_value: float) -> str:
+    """A natural log as a power of ten; below 1e-20 only the exponent is trusted."""
+    if np.isinf(log_value):
+        return "0" if log_value < 0 else "none"
+    exponent = log_value / np.log(10)
+    return f"1e{exponent:.0f}" if exponent < -20 else f"{np.exp(log_value):.1e}"
+
+
+def _decontaminated(frame: pd.DataFrame) -> pd.Series:
+    return frame["decontaminated"].map({True: "decontaminated", False: "as drawn"})
+
+
+def _smallest(rates: pd.DataFrame) -> pd.DataFrame:
+    return rates[rates["alpha"] == rates["alpha"].min()]
+
+
+def _claims(audit: Audit) -> str:
+    lengths = sorted(audit.validity["suffix_tokens"].unique())
+    rates = _smallest(audit.rates)
+    rates = rates[(rates["stratum"] == "all") & rates["suffix_tokens"].isin(lengths)]
+    rates = rates.sort_values(["suffix_tokens", "procedure", "control_pool", "decontaminated"])
+    interval = _percent(rates["calibrated_low"]) + " to " + _percent(rates["calibrated_high"])
+    return _table(
+        pd.DataFrame(
+            {
+                "suffix": rates["suffix_tokens"],
+                "procedure": rates["procedure"],
+                "controls": rates["control_pool"] + ", " + _decontaminated(rates),
+                "N": rates["n_controls"],
+                "certified": _percent(rates["alpha_n"]),
+                "tau": rates["log_tau"].map(_power),
+                "claims": rates["n_claims"].astype(str)
+                + " of "
+                + rates["n_candidates"].astype(str),
+                "memorized at least": _percent(rates["calibrated_rate"]),
+                "95% interval": interval,
+                "blind AUC": rates["blind_auc"].map("{:.2f}".format),
+            }
+        )
+    )
+
+
+def _by_repetition(audit: Audit) -> list[str]:
+    longest = audit.validity["suffix_tokens"].max()
+    rates = _smallest(audit.rates)
+    rates = rates[
+        rates["stratum"].str.startswith("repetitions ")
+        & (rates["suffix_tokens"] == longest)
+        & rates["decontaminated"]
+        & (rates["procedure"] != "greedy")
+    ]
+    if rates.empty:
+        return []
+    repetitions = rates["stratum"].str.removeprefix("repetitions ").astype(int)
+    shares = (rates["n_claims"].astype(str) + " of " + rates["n_candidates"].astype(str)).to_frame(
+        "share"
+    )
+    shares["times in training"] = repetitions
+    shares["by"] = rates["procedure"] + ", " + rates["control_pool"]
+    table = shares.pivot_table(
+        index="times in training", columns="by", values="share", aggfunc="first"
+    )
+    title = f"### Claimed by number of repetitions in training, {longest}-token suffix"
+    return [title, _table(table.reset_index())]
+
+
+def _drift(audit: Audit) -> str:
+    """Controls of every pool against the threshold of every pool: what drift does."""
+    controls = audit.sequences[audit.sequences["role"] == "control"]
+    members = audit.contamination.loc[audit.contamination["member"], "sequence_id"]
+    clean = controls[~controls["sequence_id"].isin(members)]
+    longest = audit.validity["suffix_tokens"].max()
+    thresholds = _smallest(audit.thresholds)
+    thresholds = thresholds[
+        (thresholds["suffix_tokens"] == longest)
+        & thresholds["decontaminated"]
+        & (thresholds["procedure"] == "base")
+    ]
+    scores = audit.scores[
+        (audit.scores["procedure"] == "base") & (audit.scores["suffix_tokens"] == longest)
+    ].merge(clean[["sequence_id", "pool"]], on="sequence_id")
+    rows = [
+        {
+            "threshold from": row.control_pool,
+            "certified": f"{100 * row.alpha_n:.3g}%",
+            "judged": pool,
+            "above it": f"{(group['log_score'] > row.log_tau).sum()} of {len(group)}",
+            "share": f"{100 * (group['log_score'] > row.log_tau).mean():.3g}%",
+        }
+        for row in thresholds.itertuples()
+        for pool, group in scores.groupby("pool")
+    ]
+    return _table(pd.DataFrame(rows))
+
+
+def _validity(audit: Audit) -> str:
+    longest = audit.validity["suffix_tokens"].max()
+    rows = audit.validity[
+        (audit.validity["suffix_tokens"] == longest) & (audit.validity["procedure"] == "base")
+    ]
+    grouped = rows.groupby(["control_pool", "alpha"], as_index=False).agg(
+        certified=("alpha_n", "mean"), mean=("realized_fpr", "mean"), splits=("split", "size")
+    )
+    return _table(
+        pd.DataFrame(
+            {
+                "controls": grouped["control_pool"],
+                "certified": _percent(grouped["certified"]),
+                "mean realized": _percent(grouped["mean"]),
+                "re-splits": grouped["splits"],
+            }
+        )
+    )
+
+
+def _contamination(audit: Audit) -> str:
+    pools = audit.sequences[["sequence_id", "pool"]]
+    found = audit.contamination.merge(pools, on="sequence_id")
+    rows = found.groupby("pool", as_index=False).agg(
+        controls=("sequence_id", "size"),
+        exact=("verdict", lambda verdict: (verdict == "exact").sum()),
+        near=("verdict", lambda verdict: (verdict == "near").sum()),
+        reviewed=("review", "count"),
+        taken_out=("member", "sum"),
+        inexact_searches=("skipped_pieces", lambda skipped: (skipped > 0).sum()),
+    )
+    return _table(rows.rename(columns=lambda name: name.replace("_", " ")))
+
+
+def _warnings(audit: Audit) -> list[str]:
+    lines = [
+        f"**Warning:** candidates and the controls `{row.control_pool}` are told apart without any "
+        f"model (blind AUC {row.candidates:.2f}; 0.50 is a match): the certified rate holds for "
+        "controls like candidates, and these differ."
+        for row in audit.match[audit.match["quantity"] == "blind AUC"].itertuples()
+        if row.candidates > UNMATCHED_AUC
+    ]
+    idle = audit.thresholds[audit.thresholds["k"] == 0]
+    for alpha, rows in idle.groupby("alpha"):
+        least = 1 / (rows["n_controls"].max() + 1)
+        lines.append(
+            f"**Warning:** {rows['n_controls'].min()} controls cannot certify {alpha:g}; nothing "
+            f"is claimed there. The smallest level is {least:.2g}."
+        )
+    return lines

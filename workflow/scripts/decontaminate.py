@@ -1,0 +1,22 @@
+from memfoil import decontaminate, tables
+from memfoil.index import open_index, verify
+from memfoil.models import load_tokenizer
+from memfoil.workflow import stage
+
+with stage(snakemake) as job:
+    sequences = tables.SEQUENCES.read(job.input.sequences)
+    review = job.input.get("review")
+    tokenizer = load_tokenizer(job.params.source)
+    verify(job.input.index)
+    contamination = decontaminate.verdicts(
+        sequences,
+        open_index(job.input.index, threads=job.threads),
+        max_distance=job.params.max_distance,
+        ngram_tokens=job.params.ngram_tokens,
+        max_piece_count=job.params.max_piece_count,
+        decode=tokenizer.decode,
+        reviews=decontaminate.read_reviews(review, set(sequences.sequence_id)) if review else None,
+    )
+    sheet = decontaminate.review_sheet(contamination, near_misses=job.params.near_misses)
+    decontaminate.write_review_sheet(sheet, job.output.review)
+    tables.CONTAMINATION.write(contamination, job.output.contamination, job.provenance)
