@@ -78,7 +78,7 @@ def test_the_empty_sequence_occurs_at_every_token_and_separator(indexed):
 
 def test_unigrams_count_every_id(indexed):
     with indexed([[1, 2, 2], [2, 9]], vocab_size=10, shards=2) as index:
-        assert index.unigrams().tolist() == [0, 1, 3, 0, 0, 0, 0, 0, 0, 1]
+        assert index.unigrams.tolist() == [0, 1, 3, 0, 0, 0, 0, 0, 0, 1]
 
 
 @pytest.mark.parametrize(("vocab_size", "bad"), [(10, 10), (10, -1), (65_535, 65_535)])

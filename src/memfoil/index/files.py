@@ -28,6 +28,7 @@ from memfoil.errors import InvalidIndex
 FORMAT = "infini-gram 4"
 MANIFEST = "memfoil.json"
 UNSAFE_WORDS = ("table", "tokenized")
+COUNTED_TOGETHER = 1 << 24
 
 
 def refuse_path(folder: Path) -> None:
@@ -114,16 +115,23 @@ class Shard:
 
     def positions(self, low: int, high: int) -> np.ndarray:
         """Tokens at which the suffixes of ranks low..high-1 start, int64, in corpus order."""
-        raw = self.table[low * self.width : high * self.width].reshape(-1, self.width)
-        pointers = np.zeros((len(raw), 8), np.uint8)
-        pointers[:, : self.width] = raw
-        positions: np.ndarray = np.sort(pointers.view("<i8").ravel() // self.tokens.itemsize)
+        return np.sort(self.positions_of(np.arange(low, high)))
+
+    def positions_of(self, ranks: np.ndarray) -> np.ndarray:
+        """Tokens at which the suffixes of these ranks start, int64, in the order of the ranks."""
+        pointers = np.zeros((len(ranks), 8), np.uint8)
+        pointers[:, : self.width] = self.table.reshape(-1, self.width)[ranks]
+        positions: np.ndarray = pointers.view("<i8").ravel() // self.tokens.itemsize
         return positions
 
     def document_at(self, position: int) -> int:
         """Number of the document to which the token at a position belongs."""
-        at = np.uint64(position * self.tokens.itemsize)
-        return int(np.searchsorted(self.offsets, at, side="right")) - 1
+        return int(self.documents_at(np.array([position]))[0])
+
+    def documents_at(self, positions: np.ndarray) -> np.ndarray:
+        """Numbers of the documents to which the tokens at these positions belong."""
+        at = (positions * self.tokens.itemsize).astype(np.uint64)
+        return np.searchsorted(self.offsets, at, side="right") - 1
 
     def span(self, document: int) -> tuple[int, int]:
         """Positions of a document's first token and of the one behind its last."""
@@ -131,12 +139,50 @@ class Shard:
         end = self.tokens.nbytes if last else int(self.offsets[document + 1])
         return int(self.offsets[document]) // self.tokens.itemsize + 1, end // self.tokens.itemsize
 
+    def spans(self, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the documents' first tokens and of those behind their last, int64."""
+        last = len(self.offsets) - 1
+        after = self.offsets[np.minimum(documents + 1, last)].astype(np.int64)
+        ends = np.where(documents == last, self.tokens.nbytes, after)
+        size = self.tokens.itemsize
+        return self.offsets[documents].astype(np.int64) // size + 1, ends // size
+
     def document_id(self, document: int) -> str:
         """As the metadata name it; else `shard:number`."""
         try:
             return str(json.loads(self.metadata_line(document))["document_id"])
         except (ValueError, TypeError, KeyError):
             return f"{self.number}:{document}"
+
+    def document_ids(self, documents: np.ndarray) -> list[str]:
+        """The same for many documents; each is read once."""
+        unique, places = np.unique(documents, return_inverse=True)
+        names = [self.document_id(document) for document in unique.tolist()]
+        return [names[place] for place in places.tolist()]
+
+    def unigrams(self) -> np.ndarray:
+        """How often each id occurs, int64, from id 0 to the largest that does.
+
+        As `unigram.N` says, without the separators; where there is none, by counting.
+        """
+        if self.path("unigram").exists():
+            try:
+                ids, counts = np.loadtxt(self.path("unigram"), np.int64, ndmin=2).T
+            except ValueError as error:
+                raise InvalidIndex(
+                    f"{self.path('unigram')}: not lines of an id and its count: {error}"
+                ) from error
+            words = ids < np.iinfo(self.tokens.dtype).max
+            total = np.zeros(ids[words].max(initial=0) + 1, np.int64)
+            total[ids[words]] = counts[words]
+            return total
+        total = np.zeros(1, np.int64)
+        for start in range(0, len(self.tokens), COUNTED_TOGETHER):
+            part = self.tokens[start : start + COUNTED_TOGETHER]
+            counts = np.bincount(part[part < np.iinfo(part.dtype).max])
+            total = np.pad(total, (0, max(len(counts) - len(total), 0)))
+            total[: len(counts)] += counts
+        return total
 
     def metadata_line(self, document: int) -> str:
         """A document's line of metadata; empty where the shard has none."""

@@ -16,6 +16,7 @@ from memfoil.errors import InvalidIndex
 from memfoil.index import kernel
 from memfoil.index.checks import check_sample
 from memfoil.index.files import Manifest, Shard, map_folder, token_type
+from memfoil.index.windows import Windows, cut
 
 SLICES_PER_THREAD = 8
 
@@ -50,6 +51,12 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
+
+    def stretches(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        """The stretches `ids[start:end]` as sequences of their own."""
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - starts)])
+        inside = np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], ends - starts)
+        return Batch(self.ids[inside], bounds)
 
 
 def open_index(
@@ -189,13 +196,27 @@ class Index:
         start = place.start_token
         return self.document(place)[start : start + n_tokens]
 
+    def windows(
+        self, shard: np.ndarray, rank: np.ndarray, n_tokens: np.ndarray, context: np.ndarray
+    ) -> Windows:
+        """The text around occurrences: see `windows.cut`."""
+        return cut(self.shards, shard, rank, n_tokens, context)
+
+    def log_unigrams(self, ids: np.ndarray) -> np.ndarray:
+        """Natural log of each id's share of the corpus' tokens; -inf where it does not occur."""
+        known = ids < len(self.unigrams)
+        counts = self.unigrams[np.where(known, ids, 0)] * known
+        with np.errstate(divide="ignore"):
+            return np.log(counts / self.n_tokens)
+
+    @cached_property
     def unigrams(self) -> np.ndarray:
-        """How often each id occurs, (vocab_size,) int64."""
-        counts = np.zeros(self.vocab_size, np.int64)
-        for shard in self.shards:
-            ids = shard.tokens[shard.tokens < self.vocab_size]
-            counts += np.bincount(ids, minlength=self.vocab_size)
-        return counts
+        """How often each id occurs, int64, from id 0 to the largest that does."""
+        counts = [shard.unigrams() for shard in self.shards]
+        total = np.zeros(max(map(len, counts)), np.int64)
+        for part in counts:
+            total[: len(part)] += part
+        return total
 
     def batch(self, sequences: Sequence[Ids]) -> Batch:
         """Sequences end to end, in the type of the index' ids.

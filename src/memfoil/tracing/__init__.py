@@ -1,1 +1,6 @@
 """Tracing generations to the text a model was trained on."""
+
+from memfoil.tracing.trace import Mode, maximal_spans, trace
+from memfoil.tracing.words import Reader
+
+__all__ = ["Mode", "Reader", "maximal_spans", "trace"]
