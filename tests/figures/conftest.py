@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from matplotlib.figure import Figure
 
-from memfoil import tables
+from memfoil import figures, tables
 from memfoil.stats import budgets, conformal, multiplicity, proportions, resplits
 
 LENGTHS = (1, 2, 5, 10, 20, 50)
@@ -300,3 +303,50 @@ def run() -> Run:
 def small_run() -> Run:
     """The same with 60 controls, too few for 0.1% or 1%; read only."""
     return imitate(small=True, splits=20)
+
+
+def drawings(run: Run, procedure: str = "base") -> dict[str, Callable[[], Figure]]:
+    """How to draw each figure of a run, by name."""
+    of_scores = (run.scores, run.sequences)
+    null = {"procedure": procedure, "suffix_tokens": JUDGED}
+    clean = {"decontaminated": True}
+    pools = {"contamination": run.contamination}
+    draw = {
+        "greedy_rates": partial(figures.greedy_rates, *of_scores, **pools),
+        "tail_distribution": partial(
+            figures.tail_distribution, *of_scores, run.thresholds, **null, **pools, alpha=0.01
+        ),
+        "operating_points": partial(
+            figures.operating_points, run.operating_points, **null, **clean
+        ),
+        "suffix_sweep": partial(
+            figures.suffix_sweep, run.rates, procedure=procedure, alphas=ALPHAS, **clean
+        ),
+        "repetitions": partial(
+            figures.repetitions, run.rates, suffix_tokens=JUDGED, alpha=0.01, **clean
+        ),
+        "control_pools": partial(
+            figures.control_pools, *of_scores, run.thresholds, **null, **pools,
+            reference="held-out", looser="post-cutoff",
+        ),
+        "decontamination": partial(figures.decontamination, run.thresholds, **null),
+        "margin": partial(
+            figures.margin, run.claims, run.sequences, **null, **clean, alpha=0.01
+        ),
+        "query_budget": partial(
+            figures.query_budget, run.claims, *of_scores, **null, **pools, alpha=0.01,
+            control_pool="held-out", budget=BUDGET, success=SUCCESS,
+        ),
+        "validity": partial(
+            figures.validity, run.validity, procedure=procedure, suffix_tokens=50, alpha=0.02
+        ),
+        "match_check": partial(figures.match_check, run.match),
+    }  # fmt: skip
+    assert set(draw) == set(figures.__all__) - {"save"}
+    return draw
+
+
+@pytest.fixture(scope="session")
+def every_figure():
+    """`drawings`, for tests that look at all figures alike."""
+    return drawings

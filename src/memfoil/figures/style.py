@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from memfoil.tables import atomic
 
 WIDTH = 8.0  # inches: the width of a report page
-LINE = 120  # characters of a subtitle's line at that width
+LINE = 112  # characters of a subtitle's line at that width
 INK = "#262626"
 QUIET = "#737373"
 GRID = "#E3E3E3"
@@ -78,14 +78,25 @@ P = ParamSpec("P")
 
 
 def drawn(function: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draw in this look, whatever the user's matplotlibrc says."""
+    """Draw in this look whatever the user's matplotlibrc says; no panel stays without a word."""
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
         with matplotlib.style.context(LOOK, after_reset=True):
-            return function(*args, **kwargs)
+            figure = function(*args, **kwargs)
+            for panel in figure.axes:
+                if _is_silent(panel):
+                    nothing(panel, "the tables hold nothing to show here")
+            return figure
 
     return inside
+
+
+def _is_silent(axes: Axes) -> bool:
+    """Neither data nor words; lines across the whole panel are no data."""
+    lines = [line for line in axes.lines if line.get_transform() == axes.transData]
+    drawn = axes.patches or any(len(np.asarray(line.get_xdata())) for line in lines)
+    return not (drawn or axes.texts or axes.get_title(loc="right"))
 
 
 def save(figure: Figure, path: str | Path) -> None:
