@@ -12,13 +12,12 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from memfoil import figures, tables
-from memfoil.stats import budgets, conformal, multiplicity, proportions, resplits
+from memfoil import calibration, figures, tables
 
 LENGTHS = (1, 2, 5, 10, 20, 50)
 JUDGED = (10, 50)
 ALPHAS = (0.001, 0.01, 0.1)
-PROCEDURES = ("greedy", "base", "top-40")
+LEVELS = (0.0005, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 BUDGET, SUCCESS = 100_000, 0.95
 # Per number of repetitions: share of a passage's difficulty that is left, and of its tokens
 # that are the arg max. Close to what a 2.2 M Llama shows after a minute of training.
@@ -144,109 +143,9 @@ def contamination_of(who: pd.DataFrame) -> pd.DataFrame:
     return fits(frame, tables.CONTAMINATION)
 
 
-def nulls(run_scores: pd.DataFrame, who: pd.DataFrame):
-    """Every null of the run: its columns, its control scores, and its candidates' rows."""
-    frame = run_scores.merge(who[["sequence_id", "pool", "role", "repetitions", "member"]])
-    for (procedure, length), group in frame.groupby(["procedure", "suffix_tokens"]):
-        candidates = group[group["role"] == "candidate"]
-        for pool in ("held-out", "post-cutoff"):
-            for clean in (False, True):
-                kept = group[(group["pool"] == pool) & ~(group["member"] & clean)]
-                null = {
-                    "control_pool": pool, "decontaminated": clean,
-                    "procedure": procedure, "suffix_tokens": length,
-                }  # fmt: skip
-                yield null, kept["log_score"].to_numpy(), candidates
-
-
-def threshold_row(null: dict, controls: np.ndarray, alpha: float) -> dict:
-    at = conformal.threshold(controls, alpha)
-    law = conformal.realized_fpr(at.k, at.n_controls)
-    confident = conformal.confident_k(at.n_controls, alpha, 0.9)
-    return null | {
-        "alpha": alpha, "n_controls": at.n_controls, "k": at.k, "alpha_n": at.alpha_n,
-        "log_tau": at.log_tau, "in_sample_fpr": at.in_sample_fpr,
-        "alpha_dagger": conformal.alpha_dagger(controls), "alpha_star_mean": law.mean,
-        "alpha_star_q025": law.q025, "alpha_star_q90": law.q90, "alpha_star_q95": law.q95,
-        "alpha_star_q975": law.q975, "alpha_star_exceedance": law.exceedance, "confidence": 0.9,
-        "k_confident": confident,
-        "log_tau_confident": conformal.threshold_at(controls, confident).log_tau,
-    }  # fmt: skip
-
-
-def strata_of(candidates: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Scores of all candidates, of each pool, and of each number of repetitions."""
-    scores = candidates["log_score"].to_numpy()
-    strata = {"all": scores}
-    for column, prefix in (("pool", ""), ("repetitions", "repetitions ")):
-        values = candidates[column].to_numpy()
-        strata |= {f"{prefix}{value}": scores[values == value] for value in set(values)}
-    return strata
-
-
-def rate_rows(null: dict, at: conformal.Threshold, alpha: float, strata: dict) -> list:
-    return [
-        null | {
-            "alpha": alpha, "stratum": stratum, "n_controls": at.n_controls,
-            "alpha_n": at.alpha_n, "log_tau": at.log_tau, "n_candidates": len(scores),
-            "n_claims": int((scores > at.log_tau).sum()),
-        }
-        for stratum, scores in strata.items()
-    ]  # fmt: skip
-
-
-def with_rates(rows: list) -> pd.DataFrame:
-    frame = pd.DataFrame(rows)
-    count, claims = frame["n_candidates"], frame["n_claims"]
-    frame["generation_rate"] = claims / count
-    frame["generation_low"], frame["generation_high"] = proportions.clopper_pearson(claims, count)
-    for end in ("rate", "low", "high"):
-        frame[f"calibrated_{end}"] = frame[f"generation_{end}"] - frame["alpha_n"]
-    return fits(frame, tables.RATES)
-
-
-def claim_rows(
-    null: dict, at: conformal.Threshold, alpha: float, controls: np.ndarray, group: pd.DataFrame
-) -> pd.DataFrame:
-    score = group["log_score"].to_numpy()
-    p = conformal.p_values(score, controls)
-    claimed = score > at.log_tau
-    queries = budgets.log10_queries(score, SUCCESS)
-    with np.errstate(invalid="ignore"):
-        margins = (score - at.log_tau) / np.log(10)
-    return pd.DataFrame(
-        null | {
-            "alpha": alpha, "sequence_id": group["sequence_id"].to_numpy(), "log_score": score,
-            "p_value": p, "p_randomized": p, "claimed": claimed, "claimed_confident": claimed,
-            "margin": np.where(np.isfinite(margins), margins, np.nan), "log10_queries": queries,
-            "extractable": claimed & (queries <= np.log10(BUDGET)),
-            "bonferroni": multiplicity.bonferroni(p, alpha),
-            "benjamini_hochberg": multiplicity.benjamini_hochberg(p, alpha),
-        }
-    )  # fmt: skip
-
-
-def validity_of(scores: pd.DataFrame, who: pd.DataFrame, splits: int) -> pd.DataFrame:
-    levels = (0.0005, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
-    frames = []
-    for pool in ("held-out", "post-cutoff"):
-        chosen = who[(who["pool"] == pool) & ~who["member"]]
-        kept = scores[(scores["procedure"] == "base") & (scores["suffix_tokens"] == 50)]
-        values = kept.loc[kept["sequence_id"].isin(chosen["sequence_id"]), "log_score"].to_numpy()
-        halves = resplits.calibration_halves(len(values), splits, seed=1)
-        result = resplits.resplit(values, halves, levels)
-        frames += [
-            pd.DataFrame(
-                {
-                    "control_pool": pool, "procedure": "base", "suffix_tokens": 50, "alpha": alpha,
-                    "split": np.arange(splits), "n_controls": result.n_controls,
-                    "n_fresh": result.n_fresh, "k": result.k[i], "alpha_n": result.alpha_n[i],
-                    "realized_fpr": result.realized_fpr[:, i],
-                }
-            )
-            for i, alpha in enumerate(levels)
-        ]  # fmt: skip
-    return fits(pd.concat(frames, ignore_index=True), tables.VALIDITY)
+def splits_of(who: pd.DataFrame) -> pd.DataFrame:
+    names = who[["sequence_id", "repetitions"]].rename(columns={"sequence_id": "passage_id"})
+    return fits(names.assign(split=who["pool"]), tables.SPLITS)
 
 
 MATCH = pd.DataFrame(
@@ -263,33 +162,33 @@ MATCH = pd.DataFrame(
 def imitate(small: bool = False, seed: int = 0, splits: int = 300) -> Run:
     """A whole run; `small` has fewer controls than the smallest rate asks for."""
     who = members(small)
-    scores = log_scores(who, seed)
-    thresholds, rates, points, claims = [], [], [], []
-    for null, controls, candidates in nulls(scores, who):
-        strata = strata_of(candidates)
-        for alpha in ALPHAS:
-            at = conformal.threshold(controls, alpha)
-            thresholds.append(threshold_row(null, controls, alpha))
-            rates += rate_rows(null, at, alpha, strata)
-            if null["suffix_tokens"] in JUDGED:
-                claims.append(claim_rows(null, at, alpha, controls, candidates))
-        if null["suffix_tokens"] not in JUDGED:
-            continue
-        for k in sorted(set(np.geomspace(1, len(controls), 25).astype(int))):
-            at = conformal.threshold_at(controls, int(k))
-            points += rate_rows(null, at, at.alpha_n, strata)
-    splits_table = who[["sequence_id", "repetitions"]].rename(columns={"sequence_id": "passage_id"})
+    scores, sequences, contamination = (
+        log_scores(who, seed),
+        sequences_of(who),
+        contamination_of(who),
+    )
+    match, known = fits(MATCH, tables.MATCH), splits_of(who)
+    inputs = (scores, sequences, contamination)
+    thresholds = calibration.thresholds(*inputs, alphas=ALPHAS, confidence=0.9)
+    rates = calibration.rates(scores, sequences, thresholds, match, known)
+    points = calibration.operating_points(*inputs, match, suffix_tokens=JUDGED, points=25)
+    claims = calibration.claims(
+        *inputs, thresholds, match, suffix_tokens=JUDGED, queries=BUDGET, success=SUCCESS, seed=1
+    )
+    validity = calibration.validity(
+        *inputs, suffix_tokens=(50,), alphas=LEVELS, n_splits=splits, seed=1
+    )
     return Run(
         scores=scores,
-        sequences=sequences_of(who),
-        splits=fits(splits_table.assign(split=who["pool"]), tables.SPLITS),
-        contamination=contamination_of(who),
-        thresholds=fits(pd.DataFrame(thresholds), tables.THRESHOLDS),
-        rates=with_rates(rates),
-        operating_points=with_rates(points),
-        claims=fits(pd.concat(claims, ignore_index=True), tables.CLAIMS),
-        validity=validity_of(scores, who, splits),
-        match=fits(MATCH, tables.MATCH),
+        sequences=sequences,
+        splits=known,
+        contamination=contamination,
+        thresholds=fits(thresholds, tables.THRESHOLDS),
+        rates=fits(rates, tables.RATES),
+        operating_points=fits(points, tables.RATES),
+        claims=fits(claims, tables.CLAIMS),
+        validity=fits(validity, tables.VALIDITY),
+        match=match,
     )
 
 

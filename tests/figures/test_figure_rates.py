@@ -91,29 +91,29 @@ def test_operating_points_pass_through_every_certifiable_row(run, pool):
         assert passes_through(panel, style.CONTROLS[pool][0], row.alpha_n, row.calibrated_rate)
 
 
-def test_operating_points_end_where_the_threshold_reaches_zero(run):
-    rows = run.operating_points.query(
-        "procedure == 'top-40' and suffix_tokens == 10 and stratum == 'planted'"
-        " and control_pool == 'held-out' and not decontaminated"
+def test_certifiable_rows_end_where_the_threshold_reaches_zero():
+    # K = 0; a control scores 1; two thresholds; then the atom, from which more K change nothing.
+    rows = pd.DataFrame(
+        {
+            "alpha_n": [0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06],
+            "log_tau": [np.inf, 0.0, -1.5, -9.0, -np.inf, -np.inf, -np.inf],
+        }
     )
-    kept = certifiable(rows)
-    assert 1 < len(kept) < len(rows)
-    assert np.isneginf(kept["log_tau"].to_numpy()).sum() == 1
-    assert np.isneginf(kept["log_tau"].iloc[-1])
-    # All rows beyond it claim exactly the same candidates, at a larger certified rate.
-    beyond = rows[rows["alpha_n"] > kept["alpha_n"].iloc[-1]]
-    assert set(beyond["n_claims"]) == {kept["n_claims"].iloc[-1]}
+    assert list(certifiable(rows)["alpha_n"]) == [0.02, 0.03, 0.04]
 
 
 def test_greedy_has_one_operating_point_and_it_is_the_floor(run):
     rows = run.operating_points.query(
         "procedure == 'greedy' and suffix_tokens == 50 and stratum == 'planted'"
-        " and control_pool == 'held-out' and decontaminated"
+        " and control_pool == 'post-cutoff' and not decontaminated"
+    )
+    matching = run.scores.merge(run.sequences).query(
+        "procedure == 'greedy' and suffix_tokens == 50 and pool == 'post-cutoff' and log_score == 0"
     )
     kept = certifiable(rows)
     assert len(kept) == 1
     n = kept["n_controls"].iloc[0]
-    assert kept["alpha_n"].iloc[0] == 1 / (n + 1)  # no control matches 50 tokens
+    assert kept["alpha_n"].iloc[0] == pytest.approx((1 + len(matching)) / (n + 1))
 
 
 def test_suffix_sweep_shows_raw_and_calibrated_rates_of_both_pools(run):
