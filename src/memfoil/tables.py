@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,23 @@ class Table:
         table = table.replace_schema_metadata(provenance.metadata())
         with atomic(path) as temporary:
             pq.write_table(table, temporary, compression="zstd")
+
+    def write_parts(
+        self, frames: Iterable[pd.DataFrame], path: str | Path, provenance: Provenance
+    ) -> None:
+        """Write a table part by part, so that memory holds one part at a time.
+
+        The parts must not share a key: each is validated alone.
+        """
+        empty = pa.table({column.name: pa.nulls(0) for column in self.columns})
+        schema = self.validate(empty, self.name).schema.with_metadata(provenance.metadata())
+        with (
+            atomic(path) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+        ):
+            for frame in frames:
+                part = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
+                writer.write_table(part.replace_schema_metadata(provenance.metadata()))
 
     def validate(self, table: pa.Table, where: str, complete: bool = True) -> pa.Table:
         """Cast to this schema, columns in its order; one line that names the offending value.

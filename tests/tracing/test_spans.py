@@ -74,7 +74,6 @@ def test_spans_of_words_are_those_of_brute_force(documents, sequences, data):
         np.array(data.draw(st.lists(st.booleans(), min_size=n + 1, max_size=n + 1))) for _ in "ab"
     )
     words[bounds], stops[bounds] = True, True
-    words |= stops
     found = spans.within(longest(sequences, documents), bounds, words, stops)
     for i, sequence in enumerate(sequences):
         at = bounds[i]
@@ -89,7 +88,7 @@ def test_spans_of_words_are_those_of_brute_force(documents, sequences, data):
 
 @pytest.mark.parametrize("vocab_size", [4, 70_000])
 @pytest.mark.parametrize("shards", [1, 3])
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_spans_through_an_index(tmp_path_factory, vocab_size, shards, data):
     documents, sequences = data.draw(

@@ -206,7 +206,7 @@ class Index:
         """Natural log of each id's share of the corpus' tokens; -inf where it does not occur."""
         known = ids < len(self.unigrams)
         counts = self.unigrams[np.where(known, ids, 0)] * known
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(counts / self.n_tokens)
 
     @cached_property

@@ -181,12 +181,14 @@ def _spans(chunk: Chunk, mode: Mode, reader: Reader | None) -> Spans:
     if mode == "mixed" or reader is None:
         found = maximal(chunk.lengths, chunk.batch.bounds)
         return found[found.tokens >= LEAST_TOKENS]
-    ends = words.sentence_ends if mode == "text" else words.delimiters
-    inside, stops = (
-        words.places(rule, reader.pieces, chunk.batch.ids, chunk.batch.bounds)
-        for rule in (words.word_bounds, ends)
+    if mode == "text":
+        rules = (words.word_bounds, words.sentence_ends)
+    else:
+        rules = (words.word_starts, words.delimiters)
+    at_words, stops = (
+        words.places(rule, reader.pieces, chunk.batch.ids, chunk.batch.bounds) for rule in rules
     )
-    return within(chunk.lengths, chunk.batch.bounds, inside | stops, stops)
+    return within(chunk.lengths, chunk.batch.bounds, at_words, stops)
 
 
 def _merged(spans: Spans, batch: Batch, index: Searchable) -> Spans:

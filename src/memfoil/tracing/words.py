@@ -1,7 +1,7 @@
 """The text of tokens, and where words and sentences begin and end between them.
 
-`word_bounds`, `sentence_ends` and `delimiters` return one flag for every place between the tokens
-of a text, its two ends included.
+The four rules at the end return one flag for every place between the tokens of a text, its two
+ends included.
 """
 
 from __future__ import annotations
@@ -74,6 +74,14 @@ def word_bounds(texts: Sequence[str]) -> np.ndarray:
         for left, right in pairwise(texts)
     ]
     return np.array([True, *(not place for place in inside), True])[: len(texts) + 1]
+
+
+def word_starts(texts: Sequence[str]) -> np.ndarray:
+    """Places in front of a token that begins with white space.
+
+    Source: Liu et al. 2025 (OLMoTrace), section 3, and the ids it takes for a word's beginning.
+    """
+    return _at((i for i, text in enumerate(texts) if text[:1].isspace()), len(texts))
 
 
 def sentence_ends(texts: Sequence[str]) -> np.ndarray:
