@@ -177,8 +177,11 @@ def percent(value: float, digits: int = 3) -> str:
 
 
 def power(log10: float) -> str:
-    """-75.7 as `10^-75.7`, set as a power."""
-    return rf"$10^{{{log10:.3g}}}$".replace("-", "−") if np.isfinite(log10) else "0"
+    """-7.54 as a power of ten; below 1e-20 only the exponent is trusted, and is rounded."""
+    if not np.isfinite(log10):
+        return "0"
+    exponent = f"{log10:.0f}" if log10 < -20 else f"{log10:.3g}"
+    return rf"$10^{{{exponent}}}$"
 
 
 def percent_axis(axis: Axis, scale: str = "linear") -> None:
