@@ -98,6 +98,19 @@ def test_a_new_passage_moves_at_most_one_other_per_group(case, date):
     assert moved.sum() <= 2 + len(request["repetitions"])
 
 
+def test_a_new_later_passage_moves_at_most_one_other_per_kind_of_leak():
+    frame = passages([datetime.date(1980, 1, 1)] * 8 + [datetime.date(2000, 1, 1)] * 40)
+    request = {
+        "held_out": 2, "planted_per_level": 1, "repetitions": [4], "training_passages": 2,
+        "leaked": 30, "leaked_repetitions": 2, "seed": 0,
+    }  # fmt: skip
+    before = divide(frame, request)
+    for start in range(100, 130):
+        more = pd.concat([frame, passages([datetime.date(2010, 1, 1)], start=start)])
+        after = divide(more, request).head(len(frame))
+        assert (after != before).any(axis=1).sum() <= 2
+
+
 def test_the_seed_decides():
     frame = passages([datetime.date(1950, 1, 1)] * 400)
     request = {

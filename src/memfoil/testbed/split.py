@@ -29,8 +29,8 @@ def split(
     """Divide passages at random into held-out, planted and training; set the later ones apart.
 
     Every group takes the passages with the smallest keys of their own kind among those not yet
-    taken, a key being a hash of seed, group and passage. So a passage that comes or goes before
-    the cutoff moves at most one other passage per group, and one after the cutoff none.
+    taken, a key being a hash of seed, group and passage. So a passage that comes or goes moves at
+    most one other passage per group, and none on the other side of the cutoff.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def split(
         How often a planted passage is read.
     leaked, leaked_repetitions : int
         Number of passages from the cutoff on that are read all the same, and how often: what
-        later text takes over from the training text. Every second one is `leaked, edited`: a
-        word of it is missing in the training text.
+        later text takes over from the training text. Half of them are `leaked, edited`: a word
+        is missing in the training text.
 
     Returns
     -------
@@ -69,34 +69,43 @@ def split(
             f"testbed: repetitions {list(repetitions)}: each must be at least 2 and occur once"
         )
     dates = pd.to_datetime(passages["date"])
-    waiting = set(passages.loc[(dates >= first_day) & (dates < cutoff_day), "passage_id"])
+    earlier = set(passages.loc[(dates >= first_day) & (dates < cutoff_day), "passage_id"])
     groups = [("held-out", 0, held_out)]
     groups += [("planted", level, planted_per_level) for level in repetitions]
     groups += [("training", 1, training_passages)]
     needed = sum(count for _, _, count in groups)
-    if needed > len(waiting):
+    if needed > len(earlier):
         raise InvalidConfiguration(
             f"testbed: {needed} passages are needed ({held_out} held out, {planted_per_level} x "
-            f"{len(repetitions)} planted, {training_passages} training) and {len(waiting)} are "
+            f"{len(repetitions)} planted, {training_passages} training) and {len(earlier)} are "
             f"there before {cutoff}{f' and from {first} on' if first else ''}: "
             "ask for fewer, widen the dates or shorten the passages"
         )
-    assigned: dict[str, tuple[str, int]] = {}
-    for name, times, count in groups:
-        chosen = smallest_keys(waiting, count, f"{seed} {name} {times}")
-        waiting -= set(chosen)
-        assigned |= dict.fromkeys(chosen, (name, times))
     later = set(passages.loc[dates >= cutoff_day, "passage_id"])
     if leaked > len(later):
         raise InvalidConfiguration(
             f"testbed: {leaked} leaked passages are needed and {len(later)} are there from "
             f"{cutoff} on: ask for fewer or set the cutoff earlier"
         )
-    assigned |= dict.fromkeys(later, ("post-cutoff", 0))
-    for number, passage in enumerate(smallest_keys(later, leaked, f"{seed} leaked")):
-        assigned[passage] = (EDITED if number % 2 else "leaked", leaked_repetitions)
+    leaks = [
+        ("leaked", leaked_repetitions, leaked - leaked // 2),
+        (EDITED, leaked_repetitions, leaked // 2),
+    ]
+    assigned = dict.fromkeys(later, ("post-cutoff", 0))
+    assigned |= _draw(earlier, groups, seed) | _draw(later, leaks, seed)
     rows = [(name, *assigned.get(name, ("unused", 0))) for name in passages["passage_id"]]
     return pd.DataFrame(rows, columns=["passage_id", "split", "repetitions"])
+
+
+def _draw(
+    passages: set[str], groups: list[tuple[str, int, int]], seed: int
+) -> dict[str, tuple[str, int]]:
+    """Split and repetitions of the passages drawn into (split, repetitions, count) groups."""
+    assigned: dict[str, tuple[str, int]] = {}
+    for name, times, count in groups:
+        chosen = smallest_keys(passages - assigned.keys(), count, f"{seed} {name} {times}")
+        assigned |= dict.fromkeys(chosen, (name, times))
+    return assigned
 
 
 def smallest_keys(items: set[str], count: int, salt: str) -> list[str]:

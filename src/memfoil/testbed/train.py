@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from memfoil.errors import InvalidConfiguration, InvalidModel, InvalidTable
+from memfoil.models import fast_cpu_memory
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
 
@@ -89,6 +90,7 @@ def train(
     sequences = _sequences(corpus, tokenizer, settings.context_tokens)
     size = settings.batch_passages
     batches = [sequences[i : i + size] for i in range(0, len(sequences), size)]
+    fast_cpu_memory()
     torch.manual_seed(seed)
     model = LlamaForCausalLM(_architecture(settings, tokenizer)).train()
     optimizers = _optimizers(model, settings)
