@@ -31,3 +31,15 @@ class InvalidIndex(MemfoilError):
 
 class InvalidModel(MemfoilError):
     """A model folder that cannot be loaded, or does not fit what is asked of it."""
+
+
+class InvalidTargets(MemfoilError):
+    """A list of target sequences, or a target, that no prompt can be sought for."""
+
+
+class InvalidTemplates(MemfoilError):
+    """A table of prompt templates that cannot be filled in."""
+
+
+class UnusableService(MemfoilError):
+    """A hosted index that does not answer, or whose answers cannot be what was asked for."""

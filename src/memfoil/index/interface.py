@@ -35,6 +35,14 @@ class Searchable(Protocol):
         """Natural log of each id's share of the corpus, -inf where it does not occur."""
 
     def windows(
-        self, shard: np.ndarray, rank: np.ndarray, n_tokens: np.ndarray, context: np.ndarray
+        self,
+        queries: Batch,
+        which: np.ndarray,
+        shard: np.ndarray,
+        rank: np.ndarray,
+        context: np.ndarray,
     ) -> Windows:
-        """The text around the suffixes of some ranks, `context` tokens on each side."""
+        """The text around occurrences, `context` tokens on each side as far as documents go.
+
+        Occurrence i is one of sequence `which[i]`: the suffix of a rank in a shard.
+        """

@@ -59,6 +59,28 @@ class Batch:
         return Batch(self.ids[inside], bounds)
 
 
+def flatten(sequences: Sequence[Ids], vocab_size: int, dtype: np.dtype) -> Batch:
+    """Sequences end to end.
+
+    Raises
+    ------
+    InvalidIndex
+        If a sequence holds an id outside the vocabulary.
+    """
+    bounds = np.cumsum([0, *map(len, sequences)])
+    full = [sequence for sequence in sequences if len(sequence)]
+    ids = np.concatenate([np.empty(0, np.int64), *full], dtype=np.int64)
+    bad = (ids < 0) | (ids >= vocab_size)
+    if bad.any():
+        at = int(np.argmax(bad))
+        sequence = int(np.searchsorted(bounds, at, side="right")) - 1
+        raise InvalidIndex(
+            f"sequence {sequence}, token {at - bounds[sequence]}: id {ids[at]} is not of "
+            f"the index' vocabulary of {vocab_size} ids"
+        )
+    return Batch(ids.astype(dtype), bounds)
+
+
 def open_index(
     folder: str | Path, *, vocab_size: int | None = None, threads: int | None = None
 ) -> Index:
@@ -197,10 +219,18 @@ class Index:
         return self.document(place)[start : start + n_tokens]
 
     def windows(
-        self, shard: np.ndarray, rank: np.ndarray, n_tokens: np.ndarray, context: np.ndarray
+        self,
+        queries: Batch,
+        which: np.ndarray,
+        shard: np.ndarray,
+        rank: np.ndarray,
+        context: np.ndarray,
     ) -> Windows:
-        """The text around occurrences: see `windows.cut`."""
-        return cut(self.shards, shard, rank, n_tokens, context)
+        """The text around occurrences, `context` tokens on each side as far as documents go.
+
+        Occurrence i is one of sequence `which[i]`: the suffix of a rank in a shard.
+        """
+        return cut(self.shards, shard, rank, np.diff(queries.bounds)[which], context)
 
     def log_unigrams(self, ids: np.ndarray) -> np.ndarray:
         """Natural log of each id's share of the corpus' tokens; -inf where it does not occur."""
@@ -226,18 +256,7 @@ class Index:
         InvalidIndex
             If a sequence holds an id outside the vocabulary.
         """
-        bounds = np.cumsum([0, *map(len, sequences)])
-        full = [sequence for sequence in sequences if len(sequence)]
-        ids = np.concatenate([np.empty(0, np.int64), *full], dtype=np.int64)
-        bad = (ids < 0) | (ids >= self.vocab_size)
-        if bad.any():
-            at = int(np.argmax(bad))
-            sequence = int(np.searchsorted(bounds, at, side="right")) - 1
-            raise InvalidIndex(
-                f"sequence {sequence}, token {at - bounds[sequence]}: id {ids[at]} is not of "
-                f"the index' vocabulary of {self.vocab_size} ids"
-            )
-        return Batch(ids.astype(token_type(self.vocab_size)), bounds)
+        return flatten(sequences, self.vocab_size, token_type(self.vocab_size))
 
     def ranks(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
         """First rank of each sequence of a batch and one past the last, both (shards, n) int64."""

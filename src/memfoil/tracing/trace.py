@@ -148,11 +148,12 @@ def _trace(
     kept = found[rarest(found, log_unigrams(found, log_probabilities), batch.bounds)]
     if mode != "olmotrace":
         kept = _merged(kept, batch, index).with_others(chunk.wholes)
-    low, high = index.ranks(batch.stretches(kept.start, kept.end))
+    queries = batch.stretches(kept.start, kept.end)
+    low, high = index.ranks(queries)
     chosen = documents.choose(low, high, kept, batch, seed)
     of = chosen.span
     context = documents.context(kept, batch.bounds)
-    windows = index.windows(chosen.shard, chosen.rank, kept.tokens[of], context[of])
+    windows = index.windows(queries, of, chosen.shard, chosen.rank, context[of])
     frame = _span_columns(chunk, kept, (high - low).sum(axis=0)).iloc[of]
     frame = frame.reset_index(drop=True).assign(
         log_unigram=log_unigrams(kept, log_probabilities)[of],
