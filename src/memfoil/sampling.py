@@ -6,10 +6,11 @@ import datetime
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
+from memfoil.encoding import encode
 from memfoil.errors import InvalidConfiguration, InvalidDocuments, InvalidModel
 from memfoil.tables import DRAWS, LEFT_OUT, PASSAGES, SEQUENCES
 
@@ -20,13 +21,6 @@ SMALL_POOL = "pool smaller than asked for"
 SHORT_PASSAGE = "passage has too few tokens"
 POOL_KEYS = ("role", "passages", "from", "to", "sources", "split")
 ROLES = ("candidate", "control")
-
-
-class Encoder(Protocol):
-    """What cutting needs of a tokenizer."""
-
-    def encode(self, texts: list[str]) -> list[tuple[list[int], list[int]]]:
-        """For each text its token ids, without start-of-text, and where each ends in the text."""
 
 
 def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -262,7 +256,7 @@ def _refuse_shared(name: str, eligible: pd.DataFrame, opened: dict[str, str]) ->
 def sequences(
     draws: pd.DataFrame,
     passages: pd.DataFrame,
-    tokenizer: Encoder,
+    tokenizer: Any,
     *,
     prefix_tokens: int,
     suffix_tokens: int,
@@ -271,6 +265,12 @@ def sequences(
 
     The whole passage is tokenized once, without start-of-text, so prefix and suffix are pieces
     of one tokenization; a start-of-text token is the model's affair and never counted here.
+
+    Parameters
+    ----------
+    draws, passages : DataFrame
+        DRAWS and PASSAGES tables.
+    tokenizer : fast tokenizer of transformers
 
     Returns
     -------
@@ -292,7 +292,7 @@ def sequences(
         )
     needed = prefix_tokens + suffix_tokens
     drawn = draws.merge(passages, on="passage_id", how="left", validate="one_to_one")
-    encoded = tokenizer.encode(drawn["text"].tolist())
+    encoded = encode(tokenizer, drawn["text"].tolist())
     lengths = [len(ids) for ids, _ in encoded]
     left_out = [
         (name, SHORT_PASSAGE, f"{length} of {needed}")

@@ -1,0 +1,179 @@
+"""Teacher forcing with transformers and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Many
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from memfoil.errors import InvalidConfiguration, InvalidModel
+from memfoil.models.interface import Sequence, TokenScores
+from memfoil.models.softmax import token_scores
+
+# Measured: more tokens at once than these are no faster. Halved when memory runs out.
+BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
+# Logits that exist at a time: what a processor's cache holds, and a gigabyte on a GPU.
+LOGITS = {"cpu": 2**21, "cuda": 2**28}
+
+
+class TorchModel:
+    """A transformers model: the body once, then the output layer on suffix positions alone."""
+
+    def __init__(
+        self, folder: Path, network: Any, tokenizer: Any, start_of_text: tuple[int, ...]
+    ) -> None:
+        self.folder = folder
+        self.network = network
+        self.tokenizer = tokenizer
+        self.start_of_text = start_of_text
+        self.vocabulary: int = network.get_input_embeddings().weight.shape[0]
+        self.context: int | None = getattr(
+            network.config.get_text_config(), "max_position_embeddings", None
+        )
+        kind = network.device.type
+        self.batch_tokens = BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
+        self.logits_at_once = LOGITS.get(kind, LOGITS["cpu"])
+        largest = max(tokenizer.get_vocab().values())
+        if largest >= self.vocabulary:
+            raise InvalidModel(
+                f"{folder}: the tokenizer has ids up to {largest}, the model only "
+                f"{self.vocabulary} embeddings; this is another model's tokenizer"
+            )
+        self._require_plain_output_layer()
+
+    @torch.inference_mode()
+    def score(self, sequences: Many[Sequence], top_k: Many[int]) -> TokenScores:
+        """Log-probability, rank and top-k log-masses of every suffix token.
+
+        The start-of-text tokens are put before each sequence here. Batches hold sequences of one
+        length, so nothing is padded; when memory runs out they are halved, for good.
+
+        Raises
+        ------
+        InvalidModel
+            If a sequence is longer than the model's context, holds an id outside its vocabulary
+            or start-of-text already, has no suffix or nothing before it; if logits are NaN or
+            memory does not hold a single sequence.
+        InvalidConfiguration
+            If a k is not positive.
+        """
+        if any(k < 1 for k in top_k):
+            raise InvalidConfiguration(f"top_k {list(top_k)}: each k must be at least 1")
+        for sequence in sequences:
+            self._check(sequence)
+        suffixes = [len(s.token_ids) - s.prefix_tokens for s in sequences]
+        ends = np.cumsum(suffixes)
+        total = sum(suffixes)
+        scores = TokenScores(np.empty(total), np.empty(total, int), np.empty((total, len(top_k))))
+        for batch in self._batches(sequences):
+            rows = np.concatenate([np.arange(ends[i] - suffixes[i], ends[i]) for i in batch])
+            part = self._score_batch([sequences[i] for i in batch], top_k)
+            for whole, piece in zip(scores, part, strict=True):
+                whole[rows] = piece
+        return scores
+
+    def _check(self, sequence: Sequence) -> None:
+        name, ids, prefix = sequence
+        start = len(self.start_of_text)
+        if not 0 <= prefix < len(ids) or prefix + start == 0:
+            raise InvalidModel(
+                f"sequence {name}: {prefix} prefix tokens of {len(ids)} in all, {start} before "
+                "them; there must be a token to score and one before it"
+            )
+        if self.context is not None and len(ids) + start > self.context:
+            raise InvalidModel(
+                f"sequence {name}: {len(ids) + start} tokens with start-of-text, but the context "
+                f"of {self.folder} is {self.context}; use a shorter prefix or suffix"
+            )
+        if min(ids) < 0 or max(ids) >= self.vocabulary:
+            raise InvalidModel(
+                f"sequence {name}: token ids from {min(ids)} to {max(ids)}, but {self.folder} has "
+                f"0 to {self.vocabulary - 1}; the sequences come from another tokenizer"
+            )
+        if start and tuple(ids[:start]) == self.start_of_text:
+            raise InvalidModel(
+                f"sequence {name}: begins with start-of-text, which the model adds itself; give "
+                "token ids without it"
+            )
+
+    def _batches(self, sequences: Many[Sequence]) -> Iterator[list[int]]:
+        def length(i: int) -> int:
+            return len(sequences[i].token_ids)
+
+        for tokens, same in groupby(sorted(range(len(sequences)), key=length), key=length):
+            waiting = list(same)
+            while waiting:
+                size = max(1, self.batch_tokens // (tokens + len(self.start_of_text)))
+                yield waiting[:size]
+                waiting = waiting[size:]
+
+    def _score_batch(self, batch: list[Sequence], top_k: Many[int]) -> TokenScores:
+        try:
+            return self._forward(batch, top_k)
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
+        # Here and not in the handler, whose traceback keeps the tensors alive.
+        if len(batch) == 1:
+            raise InvalidModel(
+                f"{self.folder}: memory does not hold sequence {batch[0].name} alone; use a "
+                "smaller dtype or a larger device"
+            )
+        if self.network.device.type == "cuda":
+            torch.cuda.empty_cache()
+        self.batch_tokens = max(1, self.batch_tokens // 2)
+        half = len(batch) // 2
+        parts = (self._score_batch(part, top_k) for part in (batch[:half], batch[half:]))
+        return TokenScores(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _forward(self, batch: list[Sequence], top_k: Many[int]) -> TokenScores:
+        """One batch of sequences of one length; the state before a token predicts it."""
+        device = self.network.device
+        start = len(self.start_of_text)
+        ids = torch.tensor([[*self.start_of_text, *s.token_ids] for s in batch], device=device)
+        states = self._body(ids[:, :-1])
+        first = torch.tensor([start + s.prefix_tokens for s in batch], device=device)
+        scored = torch.arange(ids.shape[1], device=device) >= first[:, None]
+        states, targets = states[scored[:, 1:]], ids[scored]
+        size = max(1, self.logits_at_once // self.vocabulary)
+        parts = [
+            token_scores(self._output(piece), target, top_k)
+            for piece, target in zip(
+                torch.split(states, size), torch.split(targets, size), strict=True
+            )
+        ]
+        scores = TokenScores(*(torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)))
+        bad = np.isnan(scores.log_probability) | np.isnan(scores.log_mass).any(axis=1)
+        if bad.any():
+            row = int(np.repeat(range(len(batch)), scored.sum(1).cpu())[np.argmax(bad)])
+            raise InvalidModel(
+                f"{self.folder}: logits are NaN in sequence {batch[row].name}; the weights are "
+                "damaged, or the dtype is too narrow for this model"
+            )
+        return scores
+
+    def _body(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.network.base_model(input_ids=ids, use_cache=False).last_hidden_state
+
+    def _output(self, states: torch.Tensor) -> torch.Tensor:
+        return self.network.get_output_embeddings()(states)
+
+    @torch.inference_mode()
+    def _require_plain_output_layer(self) -> None:
+        """Refuse models that scale or cap their logits after the output layer."""
+        ids = torch.arange(min(8, self.vocabulary), device=self.network.device)[None]
+        whole = self.network(input_ids=ids, use_cache=False).logits
+        if not torch.allclose(whole, self._output(self._body(ids)), 1e-5, 1e-5, equal_nan=True):
+            raise InvalidModel(
+                f"{self.folder}: this kind of model changes its logits after the output layer, "
+                "which scoring does not do; it cannot be scored"
+            )
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
