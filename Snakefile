@@ -1,3 +1,6 @@
+report: "workflow/report/workflow.rst"
+
+
 configfile: "config/config.yaml"
 
 
@@ -22,9 +25,12 @@ rule all:
             table=["thresholds", "rates", "operating_points", "claims", "validity"],
         ),
         expand(
-            "results/{run}/figures/{model}/{figure}.svg",
+            "results/{run}/calibration/{model}/{figure}.svg",
             run=RUN,
             model=config["models"],
             figure=FIGURES,
+        ),
+        expand(
+            "results/{run}/report/{model}/claims.csv", run=RUN, model=config["models"]
         ),
         expand("results/{run}/summary.md", run=RUN),

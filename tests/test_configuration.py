@@ -68,6 +68,8 @@ def changed(config, path, value):
         ("pools/3/to", datetime.date(1980, 1, 1), "post-cutoff: from 1990-01-01 lies after"),
         ("pools/3/name", "held-out", "pools: held-out occurs more than once"),
         ("pools/0/role", "member", "pools/0/role: 'member' is not one of"),
+        ("report/procedure", "top-20", "report/procedure: top-20 is not in calibration/procedures"),
+        ("report/law_at", 0.03, "report/law_at: 0.03 is not in validity/alphas"),
         ("run", "a/b", "run: 'a/b' does not match"),
     ],
 )

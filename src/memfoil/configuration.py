@@ -14,6 +14,19 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from memfoil.errors import InvalidConfiguration
 
+FIGURES = (
+    "greedy_rates",
+    "tail_distribution",
+    "operating_points",
+    "suffix_sweep",
+    "decontamination",
+    "margin",
+    "query_budget",
+    "repetitions",
+    "control_pools",
+    "validity",
+    "match_check",
+)
 DEFAULT_SETTINGS = {"dtype": "float32", "device": "cpu", "start_of_text": "auto"}
 
 
@@ -60,9 +73,13 @@ def _dates_as_text(value: Any) -> Any:
 def _one_line(error: ValidationError) -> str:
     place = "/".join(str(part) for part in error.absolute_path)
     prefix = f"{place}: " if place else ""
-    if error.validator == "additionalProperties" and isinstance(error.schema, Mapping):
+    if (
+        error.validator == "additionalProperties"
+        and isinstance(error.schema, Mapping)
+        and isinstance(error.instance, Mapping)
+    ):
         known = list(error.schema.get("properties", {}))
-        unknown = next(key for key in dict(error.instance or {}) if key not in known)
+        unknown = next(key for key in error.instance if key not in known)
         near = difflib.get_close_matches(str(unknown), known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known)}"
         return f"{prefix}unknown key {unknown}{hint}"
@@ -119,6 +136,22 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
                 f"calibration/procedures: {procedure} needs {k} in scoring/top_k, "
                 f"which has {config['scoring']['top_k']}"
             )
+    shown = {"procedure": ("calibration", "procedures"), "law_at": ("validity", "alphas")}
+    for key, (section, of) in shown.items():
+        value, known = config["report"][key], config[section][of]
+        if value not in known:
+            raise InvalidConfiguration(f"report/{key}: {value} is not in {section}/{of}, {known}")
+
+
+def figures(config: Mapping[str, Any]) -> list[str]:
+    """The figures that a run can draw, in the order of the report."""
+    controls = [pool for pool in config["pools"] if pool["role"] == "control"]
+    possible = {
+        "greedy_rates": "greedy" in config["calibration"]["procedures"],
+        "repetitions": config["testbed"] is not None,
+        "control_pools": len(controls) > 1,
+    }
+    return [name for name in FIGURES if possible.get(name, True)]
 
 
 def settings(models: Mapping[str, Any], name: str) -> dict[str, Any]:

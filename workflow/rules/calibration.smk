@@ -21,6 +21,14 @@ rule calibrate:
         rates="results/{run}/calibration/{model}/rates.parquet",
         operating_points="results/{run}/calibration/{model}/operating_points.parquet",
         claims="results/{run}/calibration/{model}/claims.parquet",
+    log:
+        "logs/{run}/calibrate/{model}.log",
+    benchmark:
+        "benchmarks/{run}/calibrate/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
     params:
         alphas=config["calibration"]["alphas"],
         suffix_tokens=config["calibration"]["suffix_tokens"],
@@ -30,14 +38,6 @@ rule calibrate:
         success=config["calibration"]["success"],
         seed=config["seed"],
         code=code_of("calibrate.py"),
-    log:
-        "logs/{run}/calibrate/{model}.log",
-    benchmark:
-        "benchmarks/{run}/calibrate/{model}.tsv"
-    resources:
-        mem_mb=4000,
-    conda:
-        "../../envs/memfoil.yaml"
     script:
         "../scripts/calibrate.py"
 
@@ -48,19 +48,19 @@ rule validity:
         unpack(judged),
     output:
         validity="results/{run}/calibration/{model}/validity.parquet",
+    log:
+        "logs/{run}/validity/{model}.log",
+    benchmark:
+        "benchmarks/{run}/validity/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
     params:
         alphas=config["validity"]["alphas"],
         splits=config["validity"]["splits"],
         suffix_tokens=config["calibration"]["suffix_tokens"],
         seed=config["seed"],
         code=code_of("validity.py"),
-    log:
-        "logs/{run}/validity/{model}.log",
-    benchmark:
-        "benchmarks/{run}/validity/{model}.tsv"
-    resources:
-        mem_mb=4000,
-    conda:
-        "../../envs/memfoil.yaml"
     script:
         "../scripts/validity.py"

@@ -17,7 +17,9 @@ with shown_once():
 
 RUN = config["run"]
 SETTINGS = {name: configuration.settings(MODELS, name) for name in config["models"]}
-TOKENIZERS = {settings["tokenizer"]: name for name, settings in SETTINGS.items()}
+TOKENIZERS = {
+    settings["tokenizer"]: name for name, settings in reversed(SETTINGS.items())
+}
 
 
 wildcard_constraints:
@@ -52,7 +54,30 @@ def source_of(name):
     return (folder_of(name) or [SETTINGS[name]["source"]])[0]
 
 
+def tokenizer_source(tokenizer):
+    """The folder of a tokenizer, or the name on the hub of the first model that has it."""
+    return (tokenizer_of(tokenizer) or [source_of(TOKENIZERS[tokenizer])])[0]
+
+
+def revision_of(tokenizer):
+    return SETTINGS[TOKENIZERS[tokenizer]]["revision"]
+
+
+def of_each_model(path):
+    """A table of every model of the run, in the order of the configuration."""
+    return [
+        f"results/{RUN}/"
+        + path.format(model=name, tokenizer=settings["tokenizer"])
+        + ".parquet"
+        for name, settings in SETTINGS.items()
+    ]
+
+
 def index_of(tokenizer):
     """The index of the training text: the one named, or the one built from the testbed's text."""
     named = config["decontamination"]["index"]
-    return named.format(tokenizer=tokenizer) if named else f"results/{RUN}/index/{tokenizer}"
+    return (
+        named.format(tokenizer=tokenizer)
+        if named
+        else f"results/{RUN}/index/{tokenizer}"
+    )

@@ -5,17 +5,17 @@ rule documents:
     output:
         documents="results/{run}/documents.parquet",
         left_out="results/{run}/left_out/documents.parquet",
-    params:
-        sources=config["documents"],
-        code=code_of("documents.py"),
     log:
         "logs/{run}/documents.log",
     benchmark:
         "benchmarks/{run}/documents.tsv"
-    resources:
-        mem_mb=4000,
     conda:
         "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        sources=config["documents"],
+        code=code_of("documents.py"),
     script:
         "../scripts/documents.py"
 
@@ -27,16 +27,16 @@ rule passages:
     output:
         passages="results/{run}/passages.parquet",
         left_out="results/{run}/left_out/passages.parquet",
-    params:
-        words=config["passages"]["words"],
-        code=code_of("passages.py"),
     log:
         "logs/{run}/passages.log",
     benchmark:
         "benchmarks/{run}/passages.tsv"
-    resources:
-        mem_mb=4000,
     conda:
         "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        words=config["passages"]["words"],
+        code=code_of("passages.py"),
     script:
         "../scripts/passages.py"

@@ -6,19 +6,19 @@ rule draw:
     output:
         draws="results/{run}/draws.parquet",
         left_out="results/{run}/left_out/draws.parquet",
+    log:
+        "logs/{run}/draw.log",
+    benchmark:
+        "benchmarks/{run}/draw.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=2000,
     params:
         pools=config["pools"],
         max_per_document=config["sampling"]["max_per_document"],
         seed=config["seed"],
         code=code_of("draw.py"),
-    log:
-        "logs/{run}/draw.log",
-    benchmark:
-        "benchmarks/{run}/draw.tsv"
-    resources:
-        mem_mb=2000,
-    conda:
-        "../../envs/memfoil.yaml"
     script:
         "../scripts/draw.py"
 
@@ -32,20 +32,20 @@ rule sequences:
     output:
         sequences="results/{run}/sequences/{tokenizer}.parquet",
         left_out="results/{run}/left_out/sequences/{tokenizer}.parquet",
-    params:
-        source=lambda wildcards, input: input.get("tokenizer")
-        or source_of(TOKENIZERS[wildcards.tokenizer]),
-        prefix_tokens=config["sampling"]["prefix_tokens"],
-        suffix_tokens=config["sampling"]["suffix_tokens"],
-        code=code_of("sequences.py"),
     log:
         "logs/{run}/sequences/{tokenizer}.log",
     benchmark:
         "benchmarks/{run}/sequences/{tokenizer}.tsv"
-    resources:
-        mem_mb=2000,
     conda:
         "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=2000,
+    params:
+        source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
+        revision=lambda wildcards: revision_of(wildcards.tokenizer),
+        prefix_tokens=config["sampling"]["prefix_tokens"],
+        suffix_tokens=config["sampling"]["suffix_tokens"],
+        code=code_of("sequences.py"),
     script:
         "../scripts/sequences.py"
 
@@ -56,16 +56,16 @@ rule match:
         sequences="results/{run}/sequences/{tokenizer}.parquet",
     output:
         match="results/{run}/match/{tokenizer}.parquet",
-    params:
-        seed=config["seed"],
-        code=code_of("match.py"),
     log:
         "logs/{run}/match/{tokenizer}.log",
     benchmark:
         "benchmarks/{run}/match/{tokenizer}.tsv"
-    resources:
-        mem_mb=4000,
     conda:
         "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        seed=config["seed"],
+        code=code_of("match.py"),
     script:
         "../scripts/match.py"

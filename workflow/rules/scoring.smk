@@ -9,6 +9,16 @@ rule score:
         model=lambda wildcards: folder_of(wildcards.model),
     output:
         token_scores="results/{run}/token_scores/{model}.parquet",
+    log:
+        "logs/{run}/score/{model}.log",
+    benchmark:
+        "benchmarks/{run}/score/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    threads: 2
+    resources:
+        mem_mb=6000,
+        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
     params:
         source=lambda wildcards: source_of(wildcards.model),
         revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
@@ -17,16 +27,6 @@ rule score:
         start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],
         top_k=config["scoring"]["top_k"],
         code=code_of("score.py"),
-    log:
-        "logs/{run}/score/{model}.log",
-    benchmark:
-        "benchmarks/{run}/score/{model}.tsv"
-    threads: 2
-    resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
-    conda:
-        "../../envs/memfoil.yaml"
     script:
         "../scripts/score.py"
 
@@ -37,17 +37,17 @@ rule scores:
         token_scores="results/{run}/token_scores/{model}.parquet",
     output:
         scores="results/{run}/scores/{model}.parquet",
-    params:
-        procedures=config["calibration"]["procedures"],
-        suffix_tokens=config["sampling"]["suffix_tokens"],
-        code=code_of("scores.py"),
     log:
         "logs/{run}/scores/{model}.log",
     benchmark:
         "benchmarks/{run}/scores/{model}.tsv"
-    resources:
-        mem_mb=4000,
     conda:
         "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        procedures=config["calibration"]["procedures"],
+        suffix_tokens=config["sampling"]["suffix_tokens"],
+        code=code_of("scores.py"),
     script:
         "../scripts/scores.py"

@@ -6,6 +6,14 @@ if config["testbed"]:
             passages="results/{run}/passages.parquet",
         output:
             splits="results/{run}/testbed/splits.parquet",
+        log:
+            "logs/{run}/split.log",
+        benchmark:
+            "benchmarks/{run}/split.tsv"
+        conda:
+            "../../envs/memfoil.yaml"
+        resources:
+            mem_mb=2000,
         params:
             cutoff=str(config["testbed"]["cutoff"]),
             first=str(config["testbed"]["first"]),
@@ -16,14 +24,6 @@ if config["testbed"]:
             leaked=config["testbed"]["leaked"],
             seed=config["seed"],
             code=code_of("split.py"),
-        log:
-            "logs/{run}/split.log",
-        benchmark:
-            "benchmarks/{run}/split.tsv"
-        resources:
-            mem_mb=2000,
-        conda:
-            "../../envs/memfoil.yaml"
         script:
             "../scripts/split.py"
 
@@ -35,18 +35,18 @@ if config["testbed"]:
         output:
             corpus="results/{run}/testbed/corpus.parquet",
             tokenizer=directory("results/{run}/testbed/tokenizer"),
-        params:
-            vocabulary=config["testbed"]["vocabulary"],
-            seed=config["seed"],
-            code=code_of("corpus.py"),
         log:
             "logs/{run}/corpus.log",
         benchmark:
             "benchmarks/{run}/corpus.tsv"
-        resources:
-            mem_mb=2000,
         conda:
             "../../envs/memfoil.yaml"
+        resources:
+            mem_mb=2000,
+        params:
+            vocabulary=config["testbed"]["vocabulary"],
+            seed=config["seed"],
+            code=code_of("corpus.py"),
         script:
             "../scripts/corpus.py"
 
@@ -58,19 +58,19 @@ if config["testbed"]:
         output:
             model=directory("results/{run}/testbed/model"),
             training="results/{run}/testbed/training.parquet",
-        params:
-            settings=config["testbed"]["model"],
-            seed=config["seed"],
-            code=code_of("train.py"),
         log:
             "logs/{run}/train.log",
         benchmark:
             "benchmarks/{run}/train.tsv"
+        conda:
+            "../../envs/memfoil.yaml"
         threads: 2
         resources:
             mem_mb=6000,
-        conda:
-            "../../envs/memfoil.yaml"
+        params:
+            settings=config["testbed"]["model"],
+            seed=config["seed"],
+            code=code_of("train.py"),
         script:
             "../scripts/train.py"
 
@@ -81,15 +81,15 @@ if config["testbed"]:
             tokenizer="results/{run}/testbed/tokenizer",
         output:
             index=directory("results/{run}/index/{tokenizer}"),
-        params:
-            code=code_of("index.py"),
         log:
             "logs/{run}/index/{tokenizer}.log",
         benchmark:
             "benchmarks/{run}/index/{tokenizer}.tsv"
-        resources:
-            mem_mb=4000,
         conda:
             "../../envs/memfoil.yaml"
+        resources:
+            mem_mb=4000,
+        params:
+            code=code_of("index.py"),
         script:
             "../scripts/index.py"

@@ -6,7 +6,7 @@ from memfoil.workflow import stage
 with stage(snakemake) as job:
     sequences = tables.SEQUENCES.read(job.input.sequences)
     review = job.input.get("review")
-    tokenizer = load_tokenizer(job.params.source)
+    tokenizer = load_tokenizer(job.params.source, revision=job.params.revision)
     verify(job.input.index)
     contamination = decontaminate.verdicts(
         sequences,

@@ -6,7 +6,7 @@ with stage(snakemake) as job:
     sequences, left_out = sampling.sequences(
         tables.DRAWS.read(job.input.draws),
         tables.PASSAGES.read(job.input.passages),
-        load_tokenizer(job.params.source),
+        load_tokenizer(job.params.source, revision=job.params.revision),
         prefix_tokens=job.params.prefix_tokens,
         suffix_tokens=job.params.suffix_tokens,
     )

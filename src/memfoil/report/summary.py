@@ -43,8 +43,13 @@ def summary(run: str, audits: Mapping[str, Audit], left_out: pd.DataFrame) -> st
         parts += ["### Claims at the smallest requested rate", _claims(audit)]
         parts += _by_repetition(audit)
         parts += ["### Known non-members under each threshold", _drift(audit)]
-        parts += ["### Validity over random re-splits of known non-members", _validity(audit)]
+        splits = audit.validity["split"].nunique()
+        parts += [
+            f"### Mean realized rate over {splits} re-splits of the controls",
+            _validity(audit),
+        ]
         parts += ["### Controls found in the training text", _contamination(audit)]
+        parts += ["### Thresholds before and after taking them out", _before_and_after(audit)]
     parts += ["## Left out", _table(left_out) if len(left_out) else "Nothing."]
     return "\n\n".join(parts) + "\n"
 
@@ -59,9 +64,8 @@ def count_left_out(paths: Iterable[str]) -> pd.DataFrame:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    return tabulate(
-        frame, headers="keys", tablefmt="github", showindex=False, disable_numparse=True
-    )
+    rows, headers = frame.astype(str).to_numpy().tolist(), list(frame.columns)
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 
 def _percent(values: pd.Series) -> pd.Series:
@@ -76,38 +80,54 @@ def _power(log_value: float) -> str:
     return f"1e{exponent:.0f}" if exponent < -20 else f"{np.exp(log_value):.1e}"
 
 
-def _decontaminated(frame: pd.DataFrame) -> pd.Series:
-    return frame["decontaminated"].map({True: "decontaminated", False: "as drawn"})
-
-
 def _smallest(rates: pd.DataFrame) -> pd.DataFrame:
     return rates[rates["alpha"] == rates["alpha"].min()]
 
 
 def _claims(audit: Audit) -> str:
-    lengths = sorted(audit.validity["suffix_tokens"].unique())
-    rates = _smallest(audit.rates)
-    rates = rates[(rates["stratum"] == "all") & rates["suffix_tokens"].isin(lengths)]
-    rates = rates.sort_values(["suffix_tokens", "procedure", "control_pool", "decontaminated"])
+    rates = _reported(audit, _smallest(audit.rates))
+    rates = rates[(rates["stratum"] == "all") & rates["decontaminated"]]
+    rates = rates.sort_values(["suffix_tokens", "procedure", "control_pool"])
+    claims = rates["n_claims"].astype(str) + " of " + rates["n_candidates"].astype(str)
     interval = _percent(rates["calibrated_low"]) + " to " + _percent(rates["calibrated_high"])
     return _table(
         pd.DataFrame(
             {
                 "suffix": rates["suffix_tokens"],
                 "procedure": rates["procedure"],
-                "controls": rates["control_pool"] + ", " + _decontaminated(rates),
+                "controls": rates["control_pool"],
                 "N": rates["n_controls"],
                 "certified": _percent(rates["alpha_n"]),
                 "tau": rates["log_tau"].map(_power),
-                "claims": rates["n_claims"].astype(str)
-                + " of "
-                + rates["n_candidates"].astype(str),
-                "memorized at least": _percent(rates["calibrated_rate"]),
+                "claims": claims,
+                "calibrated rate": _percent(rates["calibrated_rate"]),
                 "95% interval": interval,
                 "blind AUC": rates["blind_auc"].map("{:.2f}".format),
             }
         )
     )
+
+
+def _before_and_after(audit: Audit) -> str:
+    """What taking members out of the controls does to the threshold of the base distribution."""
+    thresholds = _reported(audit, _smallest(audit.thresholds))
+    thresholds = thresholds[thresholds["procedure"] == "base"]
+    states = thresholds["decontaminated"].map({False: "as drawn", True: "decontaminated"})
+    shown = (
+        thresholds["log_tau"].map(_power) + " (N = " + thresholds["n_controls"].astype(str) + ")"
+    )
+    table = thresholds.assign(state=states, tau=shown).pivot(
+        index=["suffix_tokens", "control_pool"], columns="state", values="tau"
+    )
+    return _table(table.reset_index().rename(columns=_spoken))
+
+
+def _reported(audit: Audit, frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["suffix_tokens"].isin(audit.validity["suffix_tokens"].unique())]
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _by_repetition(audit: Audit) -> list[str]:
@@ -166,21 +186,19 @@ def _drift(audit: Audit) -> str:
 def _validity(audit: Audit) -> str:
     longest = audit.validity["suffix_tokens"].max()
     rows = audit.validity[
-        (audit.validity["suffix_tokens"] == longest) & (audit.validity["procedure"] == "base")
+        (audit.validity["suffix_tokens"] == longest)
+        & (audit.validity["procedure"] == "base")
+        & (audit.validity["k"] > 0)
     ]
-    grouped = rows.groupby(["control_pool", "alpha"], as_index=False).agg(
-        certified=("alpha_n", "mean"), mean=("realized_fpr", "mean"), splits=("split", "size")
+    means = rows.groupby(["alpha", "control_pool"], as_index=False)[
+        ["alpha_n", "realized_fpr"]
+    ].mean()
+    shown = _percent(means["realized_fpr"]) + " (certified " + _percent(means["alpha_n"]) + ")"
+    table = means.assign(alpha=_percent(means["alpha"]), shown=shown).pivot(
+        index="alpha", columns="control_pool", values="shown"
     )
-    return _table(
-        pd.DataFrame(
-            {
-                "controls": grouped["control_pool"],
-                "certified": _percent(grouped["certified"]),
-                "mean realized": _percent(grouped["mean"]),
-                "re-splits": grouped["splits"],
-            }
-        )
-    )
+    table = table.loc[_percent(pd.Series(sorted(means["alpha"].unique())))]
+    return _table(table.reset_index().rename(columns={"alpha": "requested"}))
 
 
 def _contamination(audit: Audit) -> str:
@@ -194,22 +212,22 @@ def _contamination(audit: Audit) -> str:
         taken_out=("member", "sum"),
         inexact_searches=("skipped_pieces", lambda skipped: (skipped > 0).sum()),
     )
-    return _table(rows.rename(columns=lambda name: name.replace("_", " ")))
+    return _table(rows.rename(columns=_spoken))
 
 
 def _warnings(audit: Audit) -> list[str]:
+    blind = audit.match[audit.match["quantity"] == "blind AUC"]
     lines = [
-        f"**Warning:** candidates and the controls `{row.control_pool}` are told apart without any "
-        f"model (blind AUC {row.candidates:.2f}; 0.50 is a match): the certified rate holds for "
-        "controls like candidates, and these differ."
-        for row in audit.match[audit.match["quantity"] == "blind AUC"].itertuples()
-        if row.candidates > UNMATCHED_AUC
+        f"**Warning:** candidates and the controls `{pool}` are told apart without any model "
+        f"(blind AUC {auc:.2f}; 0.50 is a match): the certified rate holds for controls like "
+        "candidates, and these differ."
+        for pool, auc in zip(blind["control_pool"], blind["candidates"], strict=True)
+        if auc > UNMATCHED_AUC
     ]
     idle = audit.thresholds[audit.thresholds["k"] == 0]
-    for alpha, rows in idle.groupby("alpha"):
-        least = 1 / (rows["n_controls"].max() + 1)
+    for alpha, controls in idle.groupby("alpha")["n_controls"]:
         lines.append(
-            f"**Warning:** {rows['n_controls'].min()} controls cannot certify {alpha:g}; nothing "
-            f"is claimed there. The smallest level is {least:.2g}."
+            f"**Warning:** {controls.min()} controls cannot certify {alpha:g}; nothing is claimed "
+            f"there. The smallest level is {1 / (controls.max() + 1):.2g}."
         )
     return lines
