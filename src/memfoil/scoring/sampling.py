@@ -1,0 +1,283 @@
+"""Sampling: what a model writes behind a prompt, each continuation by its own random numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as Many
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+
+from memfoil.errors import InvalidConfiguration, InvalidModel, InvalidTable
+from memfoil.models import TorchModel
+from memfoil.models.transformer import is_out_of_memory
+
+# Measured: more rows at once are no faster. Halved when memory runs out.
+ROWS = {"cpu": 256, "cuda": 1024}
+CANDIDATES = 256
+"""So many of the likeliest tokens are sorted at first; more only where they are not enough."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How the next token is drawn: temperature, then top-k, then top-p of what is left.
+
+    The top-p tokens are the fewest likeliest whose probabilities sum to at least `top_p`.
+    """
+
+    temperature: float
+    top_p: float
+    top_k: int | None
+    max_new_tokens: int
+
+    def __post_init__(self) -> None:
+        for name, right, rule in (
+            ("temperature", self.temperature > 0, "it must be above 0"),
+            ("top_p", 0 < self.top_p <= 1, "it must be above 0 and at most 1"),
+            ("top_k", self.top_k is None or self.top_k >= 1, "it must be at least 1, or null"),
+            ("max_new_tokens", self.max_new_tokens >= 1, "it must be at least 1"),
+        ):
+            if not right:
+                raise InvalidConfiguration(f"decoding/{name} is {getattr(self, name)}; {rule}")
+
+
+class Request(NamedTuple):
+    """A continuation to sample; with the seed, its name decides its random numbers."""
+
+    name: str
+    token_ids: Many[int]
+    """The prompt, without start-of-text."""
+
+
+def generate(
+    model: TorchModel,
+    prompts: pd.DataFrame,
+    decoding: Decoding,
+    *,
+    seed: int,
+    progress: Callable[..., Iterator[Any]] | None = None,
+) -> pd.DataFrame:
+    """Sample the continuations that a table of prompts asks for.
+
+    Generation g of a prompt has random numbers of its own, drawn from `seed + g` and the
+    prompt's name. Neither the order of the rows, nor the batch, nor the number of generations
+    or tokens asked for changes the tokens, but for rounding in the model's logits.
+
+    Parameters
+    ----------
+    prompts : DataFrame
+        `prompt_id`, `setting`, `token_ids` (the model's, without start-of-text; may be empty)
+        and `generations`, the number of continuations.
+
+    Returns
+    -------
+    DataFrame
+        GENERATIONS table, `generation_id` is `prompt_id/g` with g from 0; `text` is what the
+        continuation says behind its prompt.
+
+    Raises
+    ------
+    InvalidTable
+        If there is no prompt.
+    InvalidConfiguration
+        If a prompt and its continuation do not fit into the model's context.
+    InvalidModel
+        If an id is not the model's, nothing stands before the first token, or logits are NaN.
+    """
+    if prompts.empty:
+        raise InvalidTable("prompts: there is no prompt to continue")
+    rows = prompts.loc[prompts.index.repeat(prompts["generations"])].reset_index(drop=True)
+    number = rows.groupby("prompt_id", sort=False).cumcount()
+    rows["generation_id"] = rows["prompt_id"] + "/" + number.astype(str)
+    requests = [
+        Request(f"{seed + g}\0{name}", [int(id_) for id_ in ids])
+        for g, name, ids in zip(number, rows["prompt_id"], rows["token_ids"], strict=True)
+    ]
+    sampled = sample(model, requests, decoding, progress)
+    rows["text"] = _texts(model.tokenizer, requests, sampled)
+    rows["token_ids"] = pd.Series(sampled, dtype=object)
+    return rows[["generation_id", "token_ids", "text", "prompt_id", "setting"]]
+
+
+def sample(
+    model: TorchModel,
+    requests: Many[Request],
+    decoding: Decoding,
+    progress: Callable[..., Iterator[Any]] | None = None,
+) -> list[np.ndarray]:
+    """Token ids of each continuation, int32, without the token that ends a text.
+
+    Prompts of one length go through the model together, so nothing is padded. When memory runs
+    out, batches are halved, for good. Raises what `generate` does.
+    """
+    for request in requests:
+        _check(model, request, decoding)
+    results: list[np.ndarray] = [np.empty(0, np.int32)] * len(requests)
+    batches: Iterable[list[int]] = list(_batches(requests, ROWS[model.network.device.type]))
+    if progress is not None:
+        batches = progress(batches, "generating", len(list(batches)))
+    for batch in batches:
+        sampled = _sample_batch(model, [requests[i] for i in batch], decoding)
+        for i, ids in zip(batch, sampled, strict=True):
+            results[i] = ids
+    return results
+
+
+def _check(model: TorchModel, request: Request, decoding: Decoding) -> None:
+    name = request.name.replace("\0", " ")
+    ids, start = request.token_ids, len(model.start_of_text)
+    length = start + len(ids)
+    if not length:
+        raise InvalidModel(
+            f"prompt {name}: it is empty and {model.folder} puts nothing before a text; name its "
+            "start-of-text token in start_of_text"
+        )
+    if model.context is not None and length + decoding.max_new_tokens > model.context:
+        raise InvalidConfiguration(
+            f"decoding/max_new_tokens: {decoding.max_new_tokens} behind the {length} tokens of "
+            f"prompt {name} (with start-of-text) is more than {model.folder}'s context of "
+            f"{model.context}"
+        )
+    if ids and not 0 <= min(ids) <= max(ids) < model.vocabulary:
+        raise InvalidModel(
+            f"prompt {name}: token ids from {min(ids)} to {max(ids)}, but {model.folder} has 0 to "
+            f"{model.vocabulary - 1}; the prompts come from another tokenizer"
+        )
+
+
+def _batches(requests: Many[Request], size: int) -> Iterator[list[int]]:
+    def length(i: int) -> int:
+        return len(requests[i].token_ids)
+
+    for _, same in groupby(sorted(range(len(requests)), key=length), key=length):
+        waiting = list(same)
+        for first in range(0, len(waiting), size):
+            yield waiting[first : first + size]
+
+
+def _sample_batch(model: TorchModel, batch: Many[Request], decoding: Decoding) -> list[np.ndarray]:
+    try:
+        return _sample(model, batch, decoding)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    # Here and not in the handler, whose traceback keeps the tensors alive.
+    if len(batch) == 1:
+        raise InvalidModel(
+            f"{model.folder}: memory does not hold a single continuation; use a smaller dtype or "
+            "a larger device"
+        )
+    if model.network.device.type == "cuda":
+        torch.cuda.empty_cache()
+    half = len(batch) // 2
+    return [
+        ids for part in (batch[:half], batch[half:]) for ids in _sample_batch(model, part, decoding)
+    ]
+
+
+@torch.inference_mode()
+def _sample(model: TorchModel, batch: Many[Request], decoding: Decoding) -> list[np.ndarray]:
+    """Continuations of prompts of one length, a step at a time, earlier states kept."""
+    device = model.network.device
+    ends = torch.tensor(_end_ids(model), device=device)
+    steps = decoding.max_new_tokens
+    uniforms = torch.from_numpy(np.stack([uniforms_of(r.name, steps) for r in batch])).to(device)
+    ids = torch.tensor([[*model.start_of_text, *r.token_ids] for r in batch], device=device)
+    tokens = torch.empty((len(batch), steps), dtype=torch.int64, device=device)
+    running = torch.ones(len(batch), dtype=torch.bool, device=device)
+    lengths = torch.zeros(len(batch), dtype=torch.int64, device=device)
+    cache = None
+    for step in range(steps):
+        output = model.network(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
+        cache = output.cache
+        logits = output.logits[:, -1].float()
+        if logits.isnan().any():
+            raise InvalidModel(
+                f"{model.folder}: logits are NaN; the weights are damaged, or the dtype is too "
+                "narrow for this model"
+            )
+        ids = draw(logits, uniforms[:, step], decoding)[:, None]
+        tokens[:, step] = ids[:, 0]
+        running &= ~torch.isin(ids[:, 0], ends)
+        lengths += running
+        if not running.any():
+            break
+    written = zip(tokens.cpu().numpy(), lengths.tolist(), strict=True)
+    return [row[:length].astype(np.int32) for row, length in written]
+
+
+def _end_ids(model: TorchModel) -> list[int]:
+    """Tokens that end a text: the end-of-text tokens, and those that begin another."""
+    named = getattr(model.network.generation_config, "eos_token_id", None)
+    listed = named if isinstance(named, list) else [named, model.tokenizer.eos_token_id]
+    return sorted({*model.start_of_text, *(id_ for id_ in listed if id_ is not None)})
+
+
+def uniforms_of(name: str, n: int) -> np.ndarray:
+    """The first n random numbers in [0, 1) of a name; more only adds to them."""
+    key = int.from_bytes(hashlib.sha256(name.encode()).digest()[:16], "little")
+    return np.random.Generator(np.random.Philox(key=key)).random(n)
+
+
+def draw(logits: torch.Tensor, uniforms: torch.Tensor, decoding: Decoding) -> torch.Tensor:
+    """The token at which the cumulative probability, likeliest first, passes a random number.
+
+    Parameters
+    ----------
+    logits : (n, vocabulary) float32
+    uniforms : (n,) float64 in [0, 1)
+
+    Returns
+    -------
+    (n,) int64
+    """
+    scaled = logits / decoding.temperature
+    weights = (scaled - scaled.amax(1, keepdim=True)).exp_()
+    k = decoding.top_k or weights.shape[1]
+    kept, order = _nucleus(weights, min(k, weights.shape[1]), decoding)
+    cumulative = kept.cumsum(1)
+    goal = uniforms[:, None] * cumulative[:, -1:]
+    place = torch.searchsorted(cumulative, goal, right=True).clamp_(max=kept.shape[1] - 1)
+    return order.gather(1, place)[:, 0]
+
+
+def _nucleus(
+    weights: torch.Tensor, k: int, decoding: Decoding
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The likeliest tokens' weights, float64 and falling, and their ids.
+
+    Only so many are sorted as hold the top-p; those outside it have weight 0.
+    """
+    mass = weights.sum(1, keepdim=True, dtype=torch.float64)
+    size = k if decoding.top_k else min(CANDIDATES, k)
+    while True:
+        # of equal weights the smaller id first, so that nothing depends on the device
+        order = weights.topk(size)[1].sort(dim=1)[0]
+        falling, place = weights.gather(1, order).double().sort(dim=1, descending=True, stable=True)
+        order = order.gather(1, place)
+        until = falling.cumsum(1)
+        total = until[:, -1:] if size == k else mass
+        if size == k or (until[:, -1:] >= decoding.top_p * total).all():
+            outside = until - falling >= decoding.top_p * total
+            return falling.masked_fill_(outside, 0.0), order
+        size = min(4 * size, k)
+
+
+def _texts(tokenizer: Any, requests: Many[Request], sampled: Many[np.ndarray]) -> list[str]:
+    """What each continuation says behind its prompt: many tokenizers drop a text's first space."""
+    before = tokenizer.batch_decode(
+        [r.token_ids for r in requests], clean_up_tokenization_spaces=False
+    )
+    whole = tokenizer.batch_decode(
+        [[*r.token_ids, *ids.tolist()] for r, ids in zip(requests, sampled, strict=True)],
+        clean_up_tokenization_spaces=False,
+    )
+    return [
+        text[len(start) :] if text.startswith(start) else text.removeprefix(start.rstrip("\ufffd"))
+        for start, text in zip(before, whole, strict=True)
+    ]
