@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from memfoil import __version__
 from memfoil.errors import InvalidConfiguration, MemfoilError
@@ -34,6 +34,22 @@ score's own scale. Several procedures or suffix lengths give a list of such obje
 procedure and suffix_tokens.
 
 A mistake in the input, or too few controls for alpha, ends with one line and exit status 2.
+"""
+
+TRACE = """\
+Find which spans of generations occur in a corpus, and the documents that hold the rarest.
+
+FILE of --generations is Parquet with the columns generation_id and token_ids (the continuation
+alone), optional text, prompt_id, setting. --out receives the table traces (docs/tables.md): one row
+for each span kept and each document found; with --spans maximal the table spans: every maximal
+span, whatever its length, with its count.
+"""
+
+INDEX = """\
+Build a suffix-array index of a corpus in infini-gram's own format.
+
+FILE of --tokens is Parquet with the columns document_id and token_ids. The index gets its name when
+it is complete and checked: every pointer, and the order of all suffixes.
 """
 
 
@@ -83,7 +99,64 @@ def _parser() -> argparse.ArgumentParser:
     )
     calibrate.add_argument("--json", action="store_true", help="print JSON")
     calibrate.set_defaults(run=_calibrate)
+    _add_index(commands)
+    _add_trace(commands)
     return parser
+
+
+def _add_index(commands: Any) -> None:
+    index = commands.add_parser("index", help="build an index of a corpus")
+    actions = index.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    build = actions.add_parser(
+        "build",
+        help="from a table of token ids",
+        description=INDEX,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    build.add_argument("--tokens", required=True, metavar="FILE", help="the corpus, Parquet")
+    build.add_argument("--out", "--index", required=True, metavar="DIR", help="the index")
+    build.add_argument(
+        "--vocab-size",
+        type=int,
+        metavar="N",
+        help="ids are below this; by default the tokenizer's, or as many as two bytes hold if "
+        "they hold every id",
+    )
+    build.add_argument("--tokenizer", default="", help="its folder or its name, kept in the index")
+    build.add_argument(
+        "--shards", type=int, default=1, metavar="N", help="parts, built at a time: less memory"
+    )
+    build.set_defaults(run=_build_index)
+
+
+def _add_trace(commands: Any) -> None:
+    trace = commands.add_parser(
+        "trace",
+        help="find the spans of generations that occur in an index",
+        description=TRACE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    trace.add_argument(
+        "--index",
+        required=True,
+        metavar="DIR",
+        help="an index, or a YAML file that describes a hosted one (docs/tracing.md)",
+    )
+    trace.add_argument("--generations", required=True, metavar="FILE", help="Parquet")
+    trace.add_argument("--out", required=True, metavar="FILE", help="the table written, Parquet")
+    trace.add_argument(
+        "--spans", choices=("selected", "maximal"), default="selected", help="selected: the rarest"
+    )
+    trace.add_argument("--mode", choices=("mixed", "text", "olmotrace"), default="mixed")
+    trace.add_argument(
+        "--tokenizer",
+        default="",
+        help="of the generations: its folder or its name, which must be the index' own. A folder "
+        "makes the other modes, --page, and matches but for white space and Unicode form possible",
+    )
+    trace.add_argument("--seed", type=int, default=1, help="for the documents of frequent spans")
+    trace.add_argument("--page", metavar="FILE", help="also write an HTML page to look at")
+    trace.set_defaults(run=_trace)
 
 
 def _rate(text: str) -> Fraction | float:
@@ -102,3 +175,19 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     else:
         texts = [judge.as_text(judgement, arguments.scores) for judgement in judgements]
         print("\n\n".join(texts))  # noqa: T201
+
+
+def _build_index(arguments: argparse.Namespace) -> None:
+    from memfoil.build_index import build_index
+
+    print(build_index(**_options(arguments)))  # noqa: T201
+
+
+def _trace(arguments: argparse.Namespace) -> None:
+    from memfoil.trace_file import trace_file
+
+    print(trace_file(**_options(arguments)))  # noqa: T201
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {name: value for name, value in vars(arguments).items() if name != "run"}

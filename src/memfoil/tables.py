@@ -569,6 +569,7 @@ REPRODUCTION = Table(
         Column("longest", INTEGER, "tokens of its longest span of at least 4; 0 if there is none"),
         Column("longest_unlooped", INTEGER, "the same without spans that loop one unit"),
         Column("longest_count", INTEGER, "occurrences of that span; 0 if there is none"),
+        Column("head_count", INTEGER, "of its first 50 tokens; empty if shorter", nullable=True),
         Column("documents", INTEGER, "documents retrieved for it"),
         Column("recall", REAL, "sum of their adaptive nv-recall"),
         Column("recall_50", REAL, "the same over documents of spans of at least 50 tokens"),

@@ -1,6 +1,7 @@
 """Tracing generations to the text a model was trained on."""
 
+from memfoil.tracing.reproduction import measures, rates, reproduced
 from memfoil.tracing.trace import Mode, maximal_spans, trace
 from memfoil.tracing.words import Reader
 
-__all__ = ["Mode", "Reader", "maximal_spans", "trace"]
+__all__ = ["Mode", "Reader", "maximal_spans", "measures", "rates", "reproduced", "trace"]

@@ -1,0 +1,47 @@
+"""`memfoil index build`: from a table of token ids to an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from memfoil import tables
+from memfoil.errors import InvalidConfiguration
+from memfoil.index.build import build
+from memfoil.models import load_tokenizer, tokenizer_digest
+
+LARGEST_VOCABULARY = 2**31 - 1
+"""Tables hold ids of four bytes with a sign."""
+
+
+def build_index(tokens: str, out: str, vocab_size: int | None, tokenizer: str, shards: int) -> str:
+    """Build an index from a CORPUS file; a line that says what was built.
+
+    Raises
+    ------
+    InvalidTable, InvalidIndex, InvalidModel, InvalidConfiguration
+        With one line: see `build`.
+    """
+    if shards < 1:
+        raise InvalidConfiguration(f"--shards {shards}: an index has at least one shard")
+    corpus = tables.CORPUS.read(tokens)
+    name = tokenizer
+    if Path(tokenizer).is_dir() and tokenizer:
+        loaded = load_tokenizer(tokenizer)
+        name, vocab_size = tokenizer_digest(loaded), vocab_size or len(loaded)
+    build(
+        corpus,
+        out,
+        vocab_size=vocab_size or _smallest_that_holds(corpus),
+        tokenizer=name,
+        shards=shards,
+    )
+    n_tokens = sum(map(len, corpus["token_ids"]))
+    return f"{out}: {n_tokens:,} tokens of {len(corpus):,} documents"
+
+
+def _smallest_that_holds(corpus: pd.DataFrame) -> int:
+    """All ids of two bytes but the separator, or all of four if one is needed."""
+    largest = max((ids.max() for ids in corpus["token_ids"] if len(ids)), default=0)
+    return (1 << 16) - 1 if largest < (1 << 16) - 1 else LARGEST_VOCABULARY

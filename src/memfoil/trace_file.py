@@ -1,0 +1,81 @@
+"""`memfoil trace`: from a file of generations to a file of traces."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+from tqdm import tqdm
+
+from memfoil import tables
+from memfoil.errors import InvalidConfiguration, InvalidIndex
+from memfoil.index import Searchable, open_index, open_remote
+from memfoil.index.remote import CANNOT, RemoteIndex
+from memfoil.models import load_tokenizer, tokenizer_digest
+from memfoil.tracing.trace import GENERATIONS_TOGETHER, Mode, maximal_spans, trace
+from memfoil.tracing.words import Reader
+
+
+def trace_file(
+    index: str,
+    generations: str,
+    out: str,
+    spans: str,
+    mode: Mode,
+    tokenizer: str,
+    seed: int,
+    page: str | None,
+) -> str:
+    """Trace a GENERATIONS file and write the TRACES or SPANS table; a line that says what.
+
+    Raises
+    ------
+    InvalidTable, InvalidIndex, InvalidModel, InvalidConfiguration, UnusableService
+        With one line.
+    """
+    opened = open_remote(index) if Path(index).is_file() else open_index(index)
+    if isinstance(opened, RemoteIndex):
+        print(f"memfoil: {index}: {CANNOT}", file=sys.stderr)  # noqa: T201
+    reader = None
+    name = tokenizer
+    if tokenizer and Path(tokenizer).is_dir():
+        loaded = load_tokenizer(tokenizer)
+        reader, name = Reader(loaded, len(loaded)), tokenizer_digest(loaded)
+    require_tokenizer_of(opened, name, index)
+    if page and reader is None:
+        raise InvalidConfiguration("--page shows text: name the folder of the tokenizer")
+    frame = tables.GENERATIONS.read(generations)
+    inputs = {generations: tables.digest(generations)}
+    if spans == "maximal":
+        table, parts = tables.SPANS, maximal_spans(frame, opened)
+    else:
+        table, parts = tables.TRACES, trace(frame, opened, seed=seed, mode=mode, reader=reader)
+    table.write_parts(_shown(parts, len(frame)), out, tables.Provenance("trace", inputs, seed=seed))
+    return f"{out}: {len(frame):,} generations traced"
+
+
+def require_tokenizer_of(index: Searchable, tokenizer: str, where: str) -> None:
+    """Refuse an index that was built with another tokenizer than the generations'.
+
+    Where one of them is not known nothing can be compared.
+
+    Raises
+    ------
+    InvalidIndex
+        Naming both.
+    """
+    if tokenizer and index.tokenizer and tokenizer != index.tokenizer:
+        raise InvalidIndex(
+            f"{where}: built with the tokenizer {index.tokenizer}, the generations are of "
+            f"{tokenizer}; encode them with the tokenizer of the index, or build another index"
+        )
+
+
+def _shown(parts: Iterable[pd.DataFrame], n: int) -> Iterator[pd.DataFrame]:
+    """The parts, with a progress bar on a terminal."""
+    with tqdm(total=n, desc="tracing", unit=" generations", disable=None) as bar:
+        for part in parts:
+            yield part
+            bar.update(min(GENERATIONS_TOGETHER, n - bar.n))
