@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models.folder import local_folder, one_line, require_weights
@@ -47,34 +47,54 @@ def load(
     """
     if dtype not in DTYPES:
         raise InvalidConfiguration(f"dtype {dtype!r} is unknown; there are {', '.join(DTYPES)}")
-    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise InvalidConfiguration(f"device {device!r}: torch sees no GPU here; use cpu")
-    if torch.device(device).type == "cpu":
+    place = _device(device)
+    if place.type == "cpu":
         fast_cpu_memory()
     path = local_folder(folder, revision)
     require_weights(path)
+    config = _load(AutoConfig, path)
     tokenizer = load_tokenizer(path)
     start = start_ids(tokenizer, start_of_text)
-    network = _load_network(path, getattr(torch, dtype)).to(device)
+    network = _load_network(path, config, getattr(torch, dtype)).to(place)
     return TorchModel(path, network, tokenizer, start)
 
 
-def _load_network(path: Path, dtype: torch.dtype) -> Any:
+def _device(name: str) -> torch.device:
     try:
-        network, report = AutoModelForCausalLM.from_pretrained(
-            path,
-            dtype=dtype,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            output_loading_info=True,
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InvalidConfiguration(f"device {name!r}: {one_line(error)}") from error
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InvalidConfiguration(
+            f"device {name!r}: torch sees {torch.cuda.device_count()} GPUs here; use cpu, or "
+            "cuda:<n> with n below that"
         )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
-        raise InvalidModel(f"{path}: model cannot be loaded: {one_line(error)}") from error
-    absent = sorted(report["missing_keys"]) or sorted(map(str, report["mismatched_keys"]))
+    return device
+
+
+def _load_network(path: Path, config: Any, dtype: torch.dtype) -> Any:
+    network, report = _load(
+        AutoModelForCausalLM,
+        path,
+        config=config,
+        dtype=dtype,
+        use_safetensors=True,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # reported below, in one line
+    )
+    absent = [*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])]
     if absent:
         raise InvalidModel(
-            f"{path}: weights do not fit config.json: {absent[0]} is missing or of another shape "
+            f"{path}: weights do not fit config.json: {min(absent)} is missing or of another shape "
             f"({len(absent)} in all); transformers would fill it with random numbers"
         )
     return network.eval().requires_grad_(False)
+
+
+def _load(kind: Any, path: Path, **settings: Any) -> Any:
+    try:
+        return kind.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False, **settings
+        )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        raise InvalidModel(f"{path}: model cannot be loaded: {one_line(error)}") from error
