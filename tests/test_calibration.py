@@ -168,6 +168,15 @@ def test_too_few_controls_give_a_row_that_claims_nothing(
     assert (calibration.rates(scores, sequences, idle)["n_claims"] == 0).all()
 
 
+def test_a_rate_that_no_pool_can_certify_is_refused(scores, sequences, contamination):
+    settings = {"alphas": [1e-6, 0.5], "confidence": 0.9}
+    made = calibration.thresholds(scores, sequences, contamination, **settings)
+    with pytest.raises(InvalidConfiguration, match="1e-06 cannot be certified") as caught:
+        calibration.refuse_uncertifiable(made)
+    assert f"1/{made.n_controls.max() + 1} = " in str(caught.value)
+    calibration.refuse_uncertifiable(made[made.alpha > 0.1])
+
+
 def test_rates_count_what_clears_the_threshold(scores, sequences, thresholds, splits):
     rates = calibration.rates(scores, sequences, thresholds, blind([0.5, 0.9]), splits)
     joined = scores.merge(sequences[["sequence_id", "pool", "role"]], on="sequence_id").merge(

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memfoil.errors import InvalidScores, InvalidTable
+from memfoil.errors import InvalidConfiguration, InvalidScores, InvalidTable
 from memfoil.nulls import GROUP_KEY, NULL_KEY, Comparison, Null, compare
 from memfoil.stats import budgets, conformal, multiplicity, resplits
 from memfoil.stats.proportions import clopper_pearson
@@ -48,6 +48,24 @@ def thresholds(
         for alpha in alphas
     ]
     return pd.DataFrame(rows)
+
+
+def refuse_uncertifiable(thresholds: pd.DataFrame) -> None:
+    """Refuse a requested rate that no control pool is large enough to certify.
+
+    Raises
+    ------
+    InvalidConfiguration
+        Naming the rate, the number of controls and the smallest rate they can certify.
+    """
+    for alpha, rows in thresholds.groupby("alpha"):
+        if (rows["k"] == 0).all():
+            most = int(rows["n_controls"].max())
+            raise InvalidConfiguration(
+                f"calibration/alphas: {alpha:g} cannot be certified: {most} controls certify "
+                f"nothing below 1/{most + 1} = {conformal.smallest_level(most):.2g}; ask for a "
+                "larger rate or draw more controls"
+            )
 
 
 def _threshold(

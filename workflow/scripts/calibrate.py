@@ -16,6 +16,7 @@ with stage(snakemake) as job:
         alphas=job.params.alphas,
         confidence=job.params.confidence,
     )
+    calibration.refuse_uncertifiable(thresholds)
     tables.THRESHOLDS.write(thresholds, job.output.thresholds, job.provenance)
     rates = calibration.rates(scores, sequences, thresholds, match, splits)
     tables.RATES.write(rates, job.output.rates, job.provenance)

@@ -14,6 +14,11 @@ from memfoil.tables import LEFT_OUT
 UNMATCHED_AUC = 0.6
 """Blind AUC above which candidates and controls are told apart too easily."""
 
+MEANING_OF_M = (
+    "M = G - alpha_N, the share claimed less the certified rate, is a lower bound on the share "
+    "memorized; its 95% interval stands behind it."
+)
+
 
 @dataclass(frozen=True)
 class Audit:
@@ -40,7 +45,11 @@ def summary(run: str, audits: Mapping[str, Audit], left_out: pd.DataFrame) -> st
     parts = [f"# Run {run}"]
     for model, audit in audits.items():
         parts += [f"## Model {model}", *_warnings(audit)]
-        parts += ["### Claims at the smallest requested rate", _claims(audit)]
+        parts += [
+            "### Claims at the smallest requested rate, controls decontaminated",
+            MEANING_OF_M,
+            _claims(audit),
+        ]
         parts += _by_repetition(audit)
         parts += ["### Known non-members under each threshold", _drift(audit)]
         splits = audit.validity["split"].nunique()
@@ -85,27 +94,25 @@ def _smallest(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def _claims(audit: Audit) -> str:
+    """One row per null and procedure; a column per pool of candidates: claims, M, its interval."""
     rates = _reported(audit, _smallest(audit.rates))
-    rates = rates[(rates["stratum"] == "all") & rates["decontaminated"]]
-    rates = rates.sort_values(["suffix_tokens", "procedure", "control_pool"])
-    claims = rates["n_claims"].astype(str) + " of " + rates["n_candidates"].astype(str)
-    interval = _percent(rates["calibrated_low"]) + " to " + _percent(rates["calibrated_high"])
-    return _table(
-        pd.DataFrame(
-            {
-                "suffix": rates["suffix_tokens"],
-                "procedure": rates["procedure"],
-                "controls": rates["control_pool"],
-                "N": rates["n_controls"],
-                "certified": _percent(rates["alpha_n"]),
-                "tau": rates["log_tau"].map(_power),
-                "claims": claims,
-                "calibrated rate": _percent(rates["calibrated_rate"]),
-                "95% interval": interval,
-                "blind AUC": rates["blind_auc"].map("{:.2f}".format),
-            }
-        )
+    pools = audit.sequences.loc[audit.sequences["role"] == "candidate", "pool"].unique()
+    rates = rates[rates["stratum"].isin(pools) & rates["decontaminated"]]
+    found = rates["n_claims"].astype(str) + " of " + rates["n_candidates"].astype(str)
+    rate, low, high = (
+        rates[f"calibrated_{name}"].map("{:.1%}".format) for name in ("rate", "low", "high")
     )
+    table = rates.assign(
+        found=found + ": M = " + rate + " (" + low + " to " + high + ")",
+        certified=_percent(rates["alpha_n"]),
+        tau=rates["log_tau"].map(_power),
+        blind_auc=rates["blind_auc"].map("{:.2f}".format),
+    ).pivot(
+        index=["suffix_tokens", "procedure", "control_pool", "blind_auc", "certified", "tau"],
+        columns="stratum",
+        values="found",
+    )
+    return _table(table.reset_index().rename(columns=_spoken))
 
 
 def _before_and_after(audit: Audit) -> str:
