@@ -42,6 +42,17 @@ def test_the_first_tokens_are_the_text_up_to_their_end(text):
         assert len(covered) > len(text[: end - 1].encode())
 
 
+@settings(deadline=None)
+@given(texts)
+def test_a_token_starts_at_the_character_that_holds_its_first_byte(text):
+    (encoded,) = encode(TOKENIZER, [text])
+    pieces = TOKENIZER.convert_ids_to_tokens(encoded.token_ids)
+    before = 0
+    for piece, start in zip(pieces, encoded.starts, strict=True):
+        assert len(text[:start].encode()) <= before < len(text[: start + 1].encode())
+        before += len(piece)
+
+
 def _byte_characters():
     """GPT-2's printable stand-ins for the 256 bytes."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]

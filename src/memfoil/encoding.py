@@ -8,9 +8,10 @@ from tokenizers import Tokenizer
 
 
 class Encoded(NamedTuple):
-    """Token ids of a text, and for each the character of the text behind which it ends."""
+    """Token ids of a text, and for each its first character there and the one behind its last."""
 
     token_ids: list[int]
+    starts: list[int]
     ends: list[int]
 
 
@@ -18,8 +19,8 @@ def encode(tokenizer: Any, texts: list[str]) -> list[Encoded]:
     """Encode texts as nothing but text.
 
     Nothing is put in front or behind, and the name of a special token in a text is text. Tokens
-    together cover the text without a gap; one that holds part of a character ends behind the
-    whole character.
+    together cover the text without a gap; one that holds part of a character covers the whole
+    character, as do the others that hold the rest of it.
 
     Parameters
     ----------
@@ -27,7 +28,15 @@ def encode(tokenizer: Any, texts: list[str]) -> list[Encoded]:
     texts : list of str
     """
     encodings = bare(tokenizer).encode_batch(texts, add_special_tokens=False)
-    return [Encoded(e.ids, [end for _, end in e.offsets]) for e in encodings]
+    return [_placed(e.ids, e.offsets) for e in encodings]
+
+
+def _placed(token_ids: list[int], offsets: list[tuple[int, int]]) -> Encoded:
+    """White space that a tokenizer drops between two tokens belongs to the second."""
+    ends = [end for _, end in offsets]
+    befores = [0, *ends[:-1]]
+    starts = [min(start, before) for (start, _), before in zip(offsets, befores, strict=True)]
+    return Encoded(token_ids, starts, ends)
 
 
 def bare(tokenizer: Any) -> Tokenizer:

@@ -293,7 +293,7 @@ def sequences(
     needed = prefix_tokens + suffix_tokens
     drawn = draws.merge(passages, on="passage_id", how="left", validate="one_to_one")
     encoded = encode(tokenizer, drawn["text"].tolist())
-    lengths = [len(ids) for ids, _ in encoded]
+    lengths = [len(one.token_ids) for one in encoded]
     left_out = [
         (name, SHORT_PASSAGE, f"{length} of {needed}")
         for name, length in zip(drawn["passage_id"].tolist(), lengths, strict=True)
@@ -308,10 +308,10 @@ def sequences(
     kept = drawn.iloc[long_enough].reset_index(drop=True)
     kept = kept.rename(columns={"passage_id": "sequence_id"})
     cuts = [encoded[row] for row in long_enough]
-    kept["token_ids"] = [ids[:needed] for ids, _ in cuts]
+    kept["token_ids"] = [one.token_ids[:needed] for one in cuts]
     kept["prefix_tokens"] = prefix_tokens
     kept["text"] = [
-        text[: ends[needed - 1]] for text, (_, ends) in zip(kept["text"], cuts, strict=True)
+        text[: one.ends[needed - 1]] for text, one in zip(kept["text"], cuts, strict=True)
     ]
     return kept[[column.name for column in SEQUENCES.columns]], _left_out(left_out)
 
