@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from memfoil import __version__
@@ -178,6 +179,8 @@ class Table:
 
 def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:
     """Cast one column and check its values."""
+    if not len(array):
+        return pa.chunked_array([], column.type)
     try:
         array = array.cast(column.type)
     except pa.ArrowException as error:
@@ -188,6 +191,11 @@ def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedAr
         row = int(np.argmax(array.is_null().to_numpy()))
         kind = "NaN" if pa.types.is_floating(column.type) else "an empty value"
         raise InvalidTable(f"{where}: column {column.name}, row {row}: {kind} is not allowed here")
+    if pa.types.is_list(column.type) and pc.list_flatten(array).null_count:
+        inside = pc.list_parent_indices(array).filter(pc.is_null(pc.list_flatten(array)))
+        raise InvalidTable(
+            f"{where}: column {column.name}, row {inside[0]}: an empty value in the list"
+        )
     if column.log:
         values = array.to_numpy()
         bad = np.isnan(values) & array.is_valid().to_numpy() | (values > 0)
@@ -789,12 +797,119 @@ CENSUS_TRUTH = Table(
     key=(*_CENSUS_KEY, "repetitions"),
 )
 
+TARGETS = Table(
+    "targets",
+    "Sequences that prompts are sought for.",
+    (
+        Column("sequence_id", TEXT, "names the target"),
+        Column("pool", TEXT, "its set in the configuration; a half's set says which half"),
+        Column("role", TEXT, "`candidate` or `control`"),
+        Column("text", TEXT, "what is to be said"),
+        Column("token_ids", TOKENS, "its tokens, without start-of-text"),
+        Column("part", TEXT, "`whole`, or `first half`, `middle half`, `last half`"),
+        Column("whole_id", TEXT, "the target a half is taken from", nullable=True),
+        Column("original", TEXT, "what a paraphrase paraphrases", nullable=True),
+    ),
+    key=("sequence_id",),
+)
+
+PROMPT_RUNS = Table(
+    "prompt_runs",
+    "One search for a prompt. The success tests read the prompt from its text alone.",
+    (
+        Column("procedure", TEXT, "`compression` or `multi-prefix`"),
+        Column("sequence_id", TEXT, "the target"),
+        Column("run", INTEGER, "number of the search, from 1; each has its own seed"),
+        Column("prompt_tokens", INTEGER, "length of the prompt"),
+        Column("steps", INTEGER, "steps until success, or all"),
+        Column("loss", REAL, "of the target after the prompt, nats per token"),
+        Column("teacher_forced", FLAG, "each target token is the arg max after the true ones"),
+        Column("generated", FLAG, "greedy generation writes the target: what a claim rests on"),
+        Column("relaxed", FLAG, "geometric-mean token probability of at least 0.9"),
+        Column("first_teacher_forced", INTEGER, "first step that passed this test", nullable=True),
+        Column("first_generated", FLAG, "whether its prompt generated too", nullable=True),
+        Column("distinct", FLAG, "unlike all earlier prefixes of the target", nullable=True),
+        Column("prompt", TEXT, "the prompt"),
+        Column("prompt_ids", TOKENS, "its tokens, without start-of-text and template"),
+        Column("generation", TEXT, "what greedy generation wrote"),
+        Column("shared_words", TEXT, "words of the target in the prompt", nullable=True),
+        Column("original_generated", FLAG, "it wrote a paraphrase's original", nullable=True),
+    ),
+    key=("procedure", "sequence_id", "run"),
+)
+
+PROMPT_LOSSES = Table(
+    "prompt_losses",
+    "The course of every search.",
+    (
+        Column("sequence_id", TEXT, "the target"),
+        Column("procedure", TEXT, "`compression` or `multi-prefix`"),
+        Column("run", INTEGER, "number of the search"),
+        Column("step", INTEGER, "0: the random prompt it starts from"),
+        Column("loss", REAL, "of this step's prompt, nats per target token"),
+        Column("lowest", REAL, "lowest so far"),
+        Column("candidates", INTEGER, "candidates that survived decoding and encoding in context"),
+    ),
+    key=("sequence_id", "procedure", "run", "step"),
+)
+
+COMPRESSION = Table(
+    "compression",
+    "The shortest prompt found for every target.",
+    (
+        Column("sequence_id", TEXT, "the target"),
+        Column("target_tokens", INTEGER, "its length"),
+        Column("prompt_tokens", INTEGER, "of the shortest prompt that generates it", nullable=True),
+        Column("acr", REAL, "target over prompt length; 0 if no prompt generates it"),
+        Column("acr_teacher_forced", REAL, "the same for prompts that pass the other test"),
+        Column("prompt", TEXT, "the prompt", nullable=True),
+        Column("shared_words", TEXT, "words of the target in it: a flag", nullable=True),
+        Column("runs", INTEGER, "searches made"),
+        Column("steps", INTEGER, "steps of all of them"),
+    ),
+    key=("sequence_id",),
+)
+
+MULTI_PREFIX = Table(
+    "multi_prefix",
+    "How many distinct prefixes elicit every target, and how many make it memorized.",
+    (
+        Column("sequence_id", TEXT, "the target"),
+        Column("target_tokens", INTEGER, "its length"),
+        Column("eta", REAL, "memorization score"),
+        Column("needed", INTEGER, "P = ceil(eta target_tokens)"),
+        Column("budget", INTEGER, "searches allowed: max(10, 2 P)"),
+        Column("runs", INTEGER, "searches made"),
+        Column("successes", INTEGER, "those whose prompt generates the target"),
+        Column("distinct", INTEGER, "distinct prefixes among these"),
+        Column("success_rate", REAL, "successes / runs; 0 without a run"),
+        Column("memorized", FLAG, "the published criterion: eta > 0 and P distinct prefixes"),
+        Column("discoverable", FLAG, "its first half makes the model write its second"),
+    ),
+    key=("sequence_id",),
+)
+
+PARROTS = Table(
+    "parrots",
+    "What every prompt that holds its target does.",
+    (
+        Column("sequence_id", TEXT, "the target"),
+        Column("template_id", TEXT, "the template"),
+        Column("kind", TEXT, "`repeat`, `copy` or `coax`"),
+        Column("log_score", REAL, "of the target after the prompt, T = 1", log=True),
+        Column("teacher_forced", FLAG, "each target token is the arg max after the true ones"),
+        Column("generated", FLAG, "greedy generation writes the target"),
+    ),
+    key=("sequence_id", "template_id"),
+)
+
 TABLES = (
     DOCUMENTS, PASSAGES, SPLITS, CORPUS, TRAINING, DRAWS, SEQUENCES, LEFT_OUT, CONTAMINATION,
     TOKEN_SCORES, SCORES, THRESHOLDS, RATES, CLAIMS, VALIDITY, MATCH,
     GENERATIONS, SPANS, TRACES, REPRODUCTION,
     CENSUS_TEXTS, CENSUS_WINDOWS, CENSUS_SCORES, NEAR_VERBATIM, BEAM_SEARCHES, CENSUS_CONTROLS,
     CENSUS_THRESHOLDS, CENSUS, CENSUS_CURVES, CENSUS_RECOVERY, CENSUS_HEAT, CENSUS_TRUTH,
+    TARGETS, PROMPT_RUNS, PROMPT_LOSSES, COMPRESSION, MULTI_PREFIX, PARROTS,
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from memfoil.errors import InvalidConfiguration, InvalidIndex
 from memfoil.index import Searchable, open_index, open_remote
 from memfoil.index.remote import CANNOT, RemoteIndex
 from memfoil.models import load_tokenizer, tokenizer_digest
+from memfoil.tracing.page import page as shown_as_page
 from memfoil.tracing.trace import GENERATIONS_TOGETHER, Mode, maximal_spans, trace
 from memfoil.tracing.words import Reader
 
@@ -44,8 +45,10 @@ def trace_file(
         loaded = load_tokenizer(tokenizer)
         reader, name = Reader(loaded, len(loaded)), tokenizer_digest(loaded)
     require_tokenizer_of(opened, name, index)
-    if page and reader is None:
-        raise InvalidConfiguration("--page shows text: name the folder of the tokenizer")
+    if page and (reader is None or spans == "maximal"):
+        raise InvalidConfiguration(
+            "--page shows selected spans as text: name the folder of the tokenizer"
+        )
     frame = tables.GENERATIONS.read(generations)
     inputs = {generations: tables.digest(generations)}
     if spans == "maximal":
@@ -53,6 +56,10 @@ def trace_file(
     else:
         table, parts = tables.TRACES, trace(frame, opened, seed=seed, mode=mode, reader=reader)
     table.write_parts(_shown(parts, len(frame)), out, tables.Provenance("trace", inputs, seed=seed))
+    if page and reader is not None:
+        html = shown_as_page(frame, tables.TRACES.read(out), reader, title=f"Traces in {index}")
+        with tables.atomic(page) as temporary:
+            temporary.write_text(html, encoding="utf-8")
     return f"{out}: {len(frame):,} generations traced"
 
 
