@@ -34,8 +34,7 @@ def encode(tokenizer: Any, texts: list[str]) -> list[Encoded]:
 def _placed(token_ids: list[int], offsets: list[tuple[int, int]]) -> Encoded:
     """White space that a tokenizer drops between two tokens belongs to the second."""
     ends = [end for _, end in offsets]
-    befores = [0, *ends[:-1]]
-    starts = [min(start, before) for (start, _), before in zip(offsets, befores, strict=True)]
+    starts = [min(start, before) for (start, _), before in zip(offsets, [0, *ends], strict=False)]
     return Encoded(token_ids, starts, ends)
 
 
