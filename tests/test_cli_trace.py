@@ -203,6 +203,12 @@ def test_modes_and_pages_need_a_tokenizer(folder, capsys):
         assert "tokenizer" in refused(capsys)
 
 
+@pytest.mark.parametrize("size", ["0", "-5", "99999999999"])
+def test_impossible_vocabularies_are_refused(folder, capsys, size):
+    assert build("--vocab-size", size) == 2
+    assert f"a vocabulary of {size} ids does not fit an index" in refused(capsys)
+
+
 def test_no_shard_is_refused(folder, capsys):
     assert build("--shards", "0") == 2
     assert "--shards 0: an index has at least one shard" in refused(capsys)

@@ -9,7 +9,6 @@ import pandas as pd
 from memfoil import tables
 from memfoil.errors import InvalidConfiguration
 from memfoil.index.build import build
-from memfoil.models import load_tokenizer, tokenizer_digest
 
 LARGEST_VOCABULARY = 2**31 - 1
 """Tables hold ids of four bytes with a sign."""
@@ -27,13 +26,16 @@ def build_index(tokens: str, out: str, vocab_size: int | None, tokenizer: str, s
         raise InvalidConfiguration(f"--shards {shards}: an index has at least one shard")
     corpus = tables.CORPUS.read(tokens)
     name = tokenizer
-    if Path(tokenizer).is_dir() and tokenizer:
+    if tokenizer and Path(tokenizer).is_dir():
+        from memfoil.models import load_tokenizer, tokenizer_digest  # seconds, and seldom needed
+
         loaded = load_tokenizer(tokenizer)
-        name, vocab_size = tokenizer_digest(loaded), vocab_size or len(loaded)
+        name = tokenizer_digest(loaded)
+        vocab_size = len(loaded) if vocab_size is None else vocab_size
     build(
         corpus,
         out,
-        vocab_size=vocab_size or _smallest_that_holds(corpus),
+        vocab_size=_smallest_that_holds(corpus) if vocab_size is None else vocab_size,
         tokenizer=name,
         shards=shards,
     )

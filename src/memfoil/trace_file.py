@@ -13,7 +13,6 @@ from memfoil import tables
 from memfoil.errors import InvalidConfiguration, InvalidIndex
 from memfoil.index import Searchable, open_index, open_remote
 from memfoil.index.remote import CANNOT, RemoteIndex
-from memfoil.models import load_tokenizer, tokenizer_digest
 from memfoil.tracing.page import page as shown_as_page
 from memfoil.tracing.trace import GENERATIONS_TOGETHER, Mode, maximal_spans, trace
 from memfoil.tracing.words import Reader
@@ -39,11 +38,7 @@ def trace_file(
     opened = open_remote(index) if Path(index).is_file() else open_index(index)
     if isinstance(opened, RemoteIndex):
         print(f"memfoil: {index}: {CANNOT}", file=sys.stderr)  # noqa: T201
-    reader = None
-    name = tokenizer
-    if tokenizer and Path(tokenizer).is_dir():
-        loaded = load_tokenizer(tokenizer)
-        reader, name = Reader(loaded, len(loaded)), tokenizer_digest(loaded)
+    reader, name = _reader_of(tokenizer)
     require_tokenizer_of(opened, name, index)
     if page and (reader is None or spans == "maximal"):
         raise InvalidConfiguration(
@@ -61,6 +56,16 @@ def trace_file(
         with tables.atomic(page) as temporary:
             temporary.write_text(html, encoding="utf-8")
     return f"{out}: {len(frame):,} generations traced"
+
+
+def _reader_of(tokenizer: str) -> tuple[Reader | None, str]:
+    """A folder's tokenizer with its digest, or nothing with the name itself."""
+    if not tokenizer or not Path(tokenizer).is_dir():
+        return None, tokenizer
+    from memfoil.models import load_tokenizer, tokenizer_digest  # seconds, and seldom needed
+
+    loaded = load_tokenizer(tokenizer)
+    return Reader(loaded, len(loaded)), tokenizer_digest(loaded)
 
 
 def require_tokenizer_of(index: Searchable, tokenizer: str, where: str) -> None:
