@@ -55,7 +55,7 @@ def test_a_model_that_is_whole_is_loaded_for_inference(model_folders):
         (lambda f: (f / "model.safetensors").unlink(), "no weights in safetensors"),
         (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "no weights in"),
         (lambda f: edit_weights(f, remove_one), "down_proj.weight is missing or of another shape"),
-        (lambda f: edit_config(f, intermediate_size=47), r"layers.0.mlp.* another shape \(6 in all"),
+        (lambda f: edit_config(f, intermediate_size=47), r"layers.0.mlp.* shape \(6 in all"),
         (lambda f: edit_config(f, vocab_size=299), r"lm_head.weight .* another shape \(2 in all"),
         (lambda f: edit_config(f, num_hidden_layers=3), r"model.layers.2.* is missing"),
     ],
