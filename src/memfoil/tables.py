@@ -588,6 +588,27 @@ REPRODUCTION = Table(
     key=("generation_id",),
 )
 
+PROMPTS = Table(
+    "prompts",
+    "What a model is given to continue, in four settings of ordinary use and one attack.",
+    (
+        Column("prompt_id", TEXT, "names the prompt, unique"),
+        Column(
+            "setting", TEXT, "`unconditional`, `minimal cue`, `generic`, `specific` or `prefix`"
+        ),
+        Column("text", TEXT, "the prompt; empty: start-of-text alone"),
+        Column("token_ids", TOKENS, "the prompt as the index' tokenizer has it"),
+        Column("generations", INTEGER, "continuations to sample"),
+        Column("source", TEXT, "pool of documents that a specific prompt is from", nullable=True),
+        Column("document_id", TEXT, "document that the prompt is from", nullable=True),
+        Column("continuation", TOKENS, "what follows a prefix in its document", nullable=True),
+        Column("occurrences", INTEGER, "of prefix and continuation in the index", nullable=True),
+        Column("longest", INTEGER, "tokens of a sentence's own longest span", nullable=True),
+        Column("similarity", REAL, "cosine to the nearest training document", nullable=True),
+    ),
+    key=("prompt_id",),
+)
+
 CENSUS_TEXTS = Table(
     "census_texts",
     "The texts of a census as they are scored; what was cut off them is in `left_out`.",
@@ -906,7 +927,7 @@ PARROTS = Table(
 TABLES = (
     DOCUMENTS, PASSAGES, SPLITS, CORPUS, TRAINING, DRAWS, SEQUENCES, LEFT_OUT, CONTAMINATION,
     TOKEN_SCORES, SCORES, THRESHOLDS, RATES, CLAIMS, VALIDITY, MATCH,
-    GENERATIONS, SPANS, TRACES, REPRODUCTION,
+    GENERATIONS, SPANS, TRACES, REPRODUCTION, PROMPTS,
     CENSUS_TEXTS, CENSUS_WINDOWS, CENSUS_SCORES, NEAR_VERBATIM, BEAM_SEARCHES, CENSUS_CONTROLS,
     CENSUS_THRESHOLDS, CENSUS, CENSUS_CURVES, CENSUS_RECOVERY, CENSUS_HEAT, CENSUS_TRUTH,
     TARGETS, PROMPT_RUNS, PROMPT_LOSSES, COMPRESSION, MULTI_PREFIX, PARROTS,
