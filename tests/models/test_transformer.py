@@ -80,10 +80,10 @@ def test_neither_company_nor_order_nor_chunks_change_a_score(model_folders, kind
     model = load(model_folders[kind])
     sequences = random_sequences(40, seed=2)
     together = as_matrix(model.score(sequences, TOP_K))
-    model.batch_tokens, model.logits_at_once = 1, 1
+    model.batch_tokens, model.rows_at_once = 1, 1
     alone = np.concatenate([as_matrix(model.score([s], TOP_K)) for s in sequences])
     np.testing.assert_allclose(together, alone, atol=1e-5)
-    model.batch_tokens, model.logits_at_once = 100, 300 * 7
+    model.batch_tokens, model.rows_at_once = 100, 7
     turned = model.score(sequences[::-1], TOP_K)
     lengths = [len(s.token_ids) - s.prefix_tokens for s in sequences[::-1]]
     pieces = np.split(as_matrix(turned), np.cumsum(lengths)[:-1])
@@ -96,7 +96,7 @@ def test_the_output_layer_sees_each_suffix_token_once_and_few_at_a_time(model_fo
     model.network.get_output_embeddings().register_forward_hook(
         lambda _layer, _given, result: seen.append(result.shape)
     )
-    model.logits_at_once = 300 * 10
+    model.rows_at_once = 10
     sequences = random_sequences(30, seed=3)
     model.score(sequences, TOP_K)
     assert all(len(shape) == 2 and shape[0] <= 10 for shape in seen)

@@ -17,8 +17,10 @@ from memfoil.models.softmax import token_scores
 
 # Measured: more tokens at once than these are no faster. Halved when memory runs out.
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
-# Logits that exist at a time: what a processor's cache holds, and a gigabyte on a GPU.
-LOGITS = {"cpu": 2**21, "cuda": 2**28}
+# Logits that exist at a time: what a processor's cache holds, and a gigabyte on a GPU. But so few
+# rows that reading the output layer's weights costs more than using them do not pay.
+LOGITS = {"cpu": 2**20, "cuda": 2**28}
+FEWEST_ROWS = 256
 
 
 class TorchModel:
@@ -37,7 +39,8 @@ class TorchModel:
         )
         kind = network.device.type
         self.batch_tokens = BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
-        self.logits_at_once = LOGITS.get(kind, LOGITS["cpu"])
+        logits = LOGITS.get(kind, LOGITS["cpu"])
+        self.rows_at_once = max(FEWEST_ROWS, logits // self.vocabulary)
         largest = max(tokenizer.get_vocab().values())
         if largest >= self.vocabulary:
             raise InvalidModel(
@@ -140,7 +143,7 @@ class TorchModel:
         first = torch.tensor([start + s.prefix_tokens for s in batch], device=device)
         scored = torch.arange(ids.shape[1], device=device) >= first[:, None]
         states, targets = states[scored[:, 1:]], ids[scored]
-        size = max(1, self.logits_at_once // self.vocabulary)
+        size = self.rows_at_once
         parts = [
             token_scores(self._output(piece), target, top_k)
             for piece, target in zip(
