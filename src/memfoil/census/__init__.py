@@ -1,0 +1,1 @@
+"""How much of one document is memorized, held against one matched document not trained on."""
