@@ -77,13 +77,12 @@ def _described(spans: pd.DataFrame, ids: Mapping[str, np.ndarray], reader: Reade
     places = zip(spans["generation_id"], spans["start"], spans["end"], strict=True)
     pieces = [np.asarray(ids[name][start:end]) for name, start, end in places]
     result = spans.assign(
-        tokens=spans["end"] - spans["start"],
-        ids=pd.Series(pieces, index=spans.index, dtype=object),
-        loop=False,
+        tokens=spans["end"] - spans["start"], ids=pd.Series(pieces, index=spans.index, dtype=object)
     )
-    long = result["tokens"] >= LOOPS_FROM
-    result.loc[long, "loop"] = [is_loop(text) for text in reader.texts(list(result["ids"][long]))]
-    return result
+    long = (result["tokens"] >= LOOPS_FROM).to_numpy()
+    loop = np.zeros(len(result), bool)
+    loop[long] = [is_loop(text) for text in reader.texts(list(result["ids"][long]))]
+    return result.assign(loop=loop)
 
 
 def _longest(spans: pd.DataFrame, index: Searchable) -> pd.DataFrame:
