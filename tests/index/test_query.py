@@ -1,5 +1,7 @@
 """Every answer of an index against brute force, on small and mean corpora."""
 
+from dataclasses import replace
+
 import brute_force
 import numpy as np
 import pytest
@@ -57,6 +59,39 @@ def test_every_document_comes_back_as_it_was(indexed, case):
     with indexed(documents, vocab_size=vocab_size, shards=2) as index:
         for number, document in enumerate(documents):
             assert index.document(index.place(f"doc {number}")).tolist() == document
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_hundreds_of_sequences_side_by_side(indexed, shards):
+    """More than are searched together, of very different lengths, many of them empty."""
+    rng = np.random.default_rng(11)
+    documents = [rng.integers(0, 3, n).tolist() for n in rng.integers(0, 30, 12)]
+    sequences = [rng.integers(0, 4, n).tolist() for n in rng.choice([0, 0, 1, 2, 9, 40], 300)]
+    sequences += [documents[3], documents[3] * 2, []]
+    with indexed(documents, vocab_size=4, shards=shards) as index:
+        for threads in (1, 2):
+            found = replace(index, threads=threads).longest_matches(sequences)
+            assert [lengths.tolist() for lengths in found] == [
+                brute_force.longest_matches(documents, sequence) for sequence in sequences
+            ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        ('{"document_id": "a"}\n{"document_id": "b"}\n', ["b", "a", "b"]),
+        ('{"document_id": "a"}\n{"path": "x"}\n', ["0:1", "a", "0:1"]),
+        ('{"document_id": "a"}\n\n', ["0:1", "a", "0:1"]),
+        ('{"document_id": 1},{"document_id": 2}\n{"document_id": 3}\n', ["3", "0:0", "3"]),
+    ],
+)
+def test_documents_are_named_by_their_lines_of_metadata(indexed, lines, names):
+    """As infini-gram or a person may have written them."""
+    with indexed([[1], [2]], vocab_size=4) as index:
+        starts = np.array([0, lines.index("\n") + 1], np.uint64)
+        (shard,) = index.shards
+        shard = replace(shard, metadata=np.frombuffer(lines.encode(), np.uint8), lines=starts)
+        assert shard.document_ids(np.array([1, 0, 1])) == names
 
 
 def test_nothing_matches_across_documents(indexed):

@@ -157,7 +157,13 @@ class Shard:
     def document_ids(self, documents: np.ndarray) -> list[str]:
         """The same for many documents; each is read once."""
         unique, places = np.unique(documents, return_inverse=True)
-        names = [self.document_id(document) for document in unique.tolist()]
+        lines = [self.metadata_line(document) for document in unique.tolist()]
+        try:
+            names = [str(line["document_id"]) for line in json.loads(f"[{','.join(lines)}]")]
+        except (ValueError, TypeError, KeyError):
+            names = []
+        if len(names) != len(lines):
+            names = [self.document_id(document) for document in unique.tolist()]
         return [names[place] for place in places.tolist()]
 
     def unigrams(self) -> np.ndarray:

@@ -17,6 +17,9 @@ from typing import TypeVar, cast
 import numpy as np
 from numba import njit
 
+LANES = 32
+"""Sequences searched side by side."""
+
 Function = TypeVar("Function", bound=Callable)
 
 
@@ -135,16 +138,54 @@ def longest_matches(
 
     Where a match of length L starts, one of at least L - 1 starts at the next token; where that
     already reaches the sequence's end, there is nothing to look up.
+
+    The search of `insertion`, for many sequences side by side, a step of each at a time: a step
+    waits for memory twice, and so the processor fetches for all of them together.
     """
-    for i in range(first, last):
-        stop = bounds[i + 1]
-        length = 0
-        for start in range(bounds[i], stop):
-            length = max(length - 1, 0)
-            if length < stop - start:
-                _, before, behind = insertion(tokens, table, width, queries, start, stop)
-                length = max(before, behind)
-            lengths[start] = length
+    start, stop = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    low, high = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    before, behind = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    at, fetched = np.empty(LANES, np.int64), np.empty(LANES, tokens.dtype)
+    n, following = 0, first
+    while n or following < last:
+        while n < LANES and following < last:
+            start[n], stop[n] = bounds[following], bounds[following + 1]
+            low[n], high[n], before[n], behind[n] = 0, tokens.size, 0, 0
+            n += start[n] < stop[n]
+            following += 1
+        for k in range(n):
+            at[k] = position(tokens, table, width, (low[k] + high[k]) // 2)
+        for k in range(n):
+            fetched[k] = tokens[at[k]]
+        k = 0
+        while k < n:
+            known = min(before[k], behind[k])
+            same = agreement(tokens, at[k], queries, start[k], stop[k], known)
+            end = at[k] + same
+            if same < stop[k] - start[k] and (
+                end == tokens.size or below(tokens[end], queries[start[k] + same])
+            ):
+                low[k], before[k] = (low[k] + high[k]) // 2 + 1, same
+            else:
+                high[k], behind[k] = (low[k] + high[k]) // 2, same
+            if low[k] < high[k]:
+                k += 1
+                continue
+            length = max(before[k], behind[k])
+            reaches_end = start[k] + length == stop[k]
+            lengths[start[k]] = length
+            start[k] += 1
+            while reaches_end and start[k] < stop[k]:
+                length -= 1
+                lengths[start[k]] = length
+                start[k] += 1
+            low[k], high[k], before[k], behind[k] = 0, tokens.size, 0, 0
+            if start[k] < stop[k]:
+                k += 1
+            else:
+                n -= 1
+                start[k], stop[k], at[k] = start[n], stop[n], at[n]
+                low[k], high[k], before[k], behind[k] = low[n], high[n], before[n], behind[n]
 
 
 @compiled

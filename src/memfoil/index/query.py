@@ -18,7 +18,7 @@ from memfoil.index.checks import check_sample
 from memfoil.index.files import Manifest, Shard, map_folder, token_type
 from memfoil.index.windows import Windows, cut
 
-SLICES_PER_THREAD = 8
+SLICES_PER_THREAD = 4
 
 Ids = Sequence[int] | np.ndarray
 
