@@ -22,6 +22,8 @@ if config["testbed"]:
             planted_per_level=config["testbed"]["planted_per_level"],
             repetitions=config["testbed"]["repetitions"],
             leaked=config["testbed"]["leaked"],
+            documents=config["testbed"]["documents"],
+            documents=config["testbed"]["documents"],
             seed=config["seed"],
             code=code_of("split.py"),
         script:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from memfoil.errors import InvalidConfiguration
+from memfoil.testbed.documents import placed
 
 EDITED = "leaked, edited"
 
@@ -24,6 +26,7 @@ def split(
     training_passages: int,
     leaked: int = 0,
     leaked_repetitions: int = 1,
+    documents: Sequence[Mapping[str, Any]] = (),
     seed: int,
 ) -> pd.DataFrame:
     """Divide passages at random into held-out, planted and training; set the later ones apart.
@@ -49,6 +52,9 @@ def split(
         Number of passages from the cutoff on that are read all the same, and how often: what
         later text takes over from the training text. Half of them are `leaked, edited`: a word
         is missing in the training text.
+    documents : sequence of mappings
+        Documents that are placed whole, as `documents.placed` takes them; their passages are
+        drawn for nothing else.
 
     Returns
     -------
@@ -58,8 +64,8 @@ def split(
     Raises
     ------
     InvalidConfiguration
-        If there are too few passages between the two dates, or the dates or levels are no dates
-        or levels.
+        If there are too few passages between the two dates, the dates or levels are no dates or
+        levels, or a document cannot be placed.
     """
     first_day, cutoff_day = _day("first", first), _day("cutoff", cutoff)
     if first_day >= cutoff_day:
@@ -68,8 +74,10 @@ def split(
         raise InvalidConfiguration(
             f"testbed: repetitions {list(repetitions)}: each must be at least 2 and occur once"
         )
-    dates = pd.to_datetime(passages["date"])
-    earlier = set(passages.loc[(dates >= first_day) & (dates < cutoff_day), "passage_id"])
+    whole = placed(passages, documents)
+    free = passages[~passages["passage_id"].isin(whole)]
+    dates = pd.to_datetime(free["date"])
+    earlier = set(free.loc[(dates >= first_day) & (dates < cutoff_day), "passage_id"])
     groups = [("held-out", 0, held_out)]
     groups += [("planted", level, planted_per_level) for level in repetitions]
     groups += [("training", 1, training_passages)]
@@ -81,7 +89,7 @@ def split(
             f"there before {cutoff}{f' and from {first} on' if first else ''}: "
             "ask for fewer, widen the dates or shorten the passages"
         )
-    later = set(passages.loc[dates >= cutoff_day, "passage_id"])
+    later = set(free.loc[dates >= cutoff_day, "passage_id"])
     if leaked > len(later):
         raise InvalidConfiguration(
             f"testbed: {leaked} leaked passages are needed and {len(later)} are there from "
@@ -92,7 +100,7 @@ def split(
         (EDITED, leaked_repetitions, leaked // 2),
     ]
     assigned = dict.fromkeys(later, ("post-cutoff", 0))
-    assigned |= _draw(earlier, groups, seed) | _draw(later, leaks, seed)
+    assigned |= _draw(earlier, groups, seed) | _draw(later, leaks, seed) | whole
     rows = [(name, *assigned.get(name, ("unused", 0))) for name in passages["passage_id"]]
     return pd.DataFrame(rows, columns=["passage_id", "split", "repetitions"])
 
