@@ -23,7 +23,6 @@ if config["testbed"]:
             repetitions=config["testbed"]["repetitions"],
             leaked=config["testbed"]["leaked"],
             documents=config["testbed"]["documents"],
-            documents=config["testbed"]["documents"],
             seed=config["seed"],
             code=code_of("split.py"),
         script:

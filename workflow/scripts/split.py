@@ -13,7 +13,6 @@ with stage(snakemake) as job:
         leaked=job.params.leaked["passages"],
         leaked_repetitions=job.params.leaked["repetitions"],
         documents=job.params.documents,
-        documents=job.params.documents,
         seed=job.params.seed,
     )
     tables.SPLITS.write(splits, job.output.splits, job.provenance)
