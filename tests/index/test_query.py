@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfoil.errors import InvalidIndex
+from memfoil.index.files import map_shard, page_tables
 
 # Ids whose order by value, by bytes, and by swapped bytes differ; the largest of either width.
 TWO_BYTES = (65_535, (0, 1, 255, 256, 257, 511, 512, 65_534))
@@ -74,6 +75,42 @@ def test_hundreds_of_sequences_side_by_side(indexed, shards):
             assert [lengths.tolist() for lengths in found] == [
                 brute_force.longest_matches(documents, sequence) for sequence in sequences
             ]
+
+
+def test_answers_do_not_change_when_files_are_mapped_anew(indexed, monkeypatch):
+    """After every lookup of every shard, while threads go on reading."""
+    rng = np.random.default_rng(12)
+    documents = [rng.integers(0, 3, 30).tolist() for _ in range(9)]
+    sequences = [rng.integers(0, 4, 20).tolist() for _ in range(100)]
+    with indexed(documents, vocab_size=4, shards=3) as index:
+        expected = [lengths.tolist() for lengths in index.longest_matches(sequences)]
+        counts = index.count_many(sequences).tolist()
+        reopened = []
+        monkeypatch.setattr("memfoil.index.query.page_tables", lambda: 2 << 30)
+        monkeypatch.setattr("memfoil.index.query.MANY_LOOKUPS", 0)
+        original = type(index.shards[0]).reopen
+        monkeypatch.setattr(
+            type(index.shards[0]), "reopen", lambda s: (reopened.append(s.number), original(s))
+        )
+        assert [lengths.tolist() for lengths in index.longest_matches(sequences)] == expected
+        assert index.count_many(sequences).tolist() == counts
+        assert reopened == [0, 1, 2] * 6
+
+
+@pytest.mark.skipif(not page_tables(), reason="the system does not tell the size of page tables")
+def test_mapping_anew_gives_page_tables_back(tmp_path):
+    """Two gigabytes of holes, read in 4,000 places far apart."""
+    n = 1 << 28
+    for name, size in {"tokenized.0": 2 * n, "table.0": 4 * n, "offset.0": 8}.items():
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    shard = map_shard(tmp_path, 0, np.dtype("<u2"))
+    before = page_tables()
+    for _ in range(3):
+        assert shard.table[:: n // 1000].sum() == shard.tokens[:: n // 1000].sum() == 0
+        assert page_tables() > before + (2 << 20)
+        shard.reopen()
+        assert page_tables() < before + (1 << 19)
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,14 @@ class Shard:
         """What every query of the kernel begins with."""
         return self.tokens, self.table, self.width
 
+    def reopen(self) -> None:
+        """Map the files anew, and so give back what the system keeps for the old maps.
+
+        Answers do not change; whoever still reads the old maps keeps them until done.
+        """
+        vars(self).update(vars(map_shard(self.folder, self.number, self.tokens.dtype)))
+        vars(self).pop("arrays", None)
+
     def path(self, name: str) -> Path:
         return self.folder / f"{name}.{self.number}"
 
@@ -196,6 +204,19 @@ class Shard:
             return ""
         stop = self.lines[document + 1] if document + 1 < len(self.lines) else len(self.metadata)
         return self.metadata[int(self.lines[document]) : int(stop)].tobytes().decode()
+
+
+def page_tables() -> int:
+    """Bytes that the system keeps to know which pages this process has mapped; 0 if it is silent.
+
+    For files larger than memory they grow with every place that is read, up to a byte for each
+    512 of the files.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    return 1024 * int(lines.get("VmPTE", "0 kB").split()[0])
 
 
 def shard_numbers(folder: Path, manifest: Manifest | None) -> range:

@@ -15,10 +15,12 @@ from numba import config
 from memfoil.errors import InvalidIndex
 from memfoil.index import kernel
 from memfoil.index.checks import check_sample
-from memfoil.index.files import Manifest, Shard, map_folder, token_type
+from memfoil.index.files import Manifest, Shard, map_folder, page_tables, token_type
 from memfoil.index.windows import Windows, cut
 
 SLICES_PER_THREAD = 4
+MANY_LOOKUPS = 64
+MOST_PAGE_TABLES = 1 << 30
 
 Ids = Sequence[int] | np.ndarray
 
@@ -175,6 +177,7 @@ class Index:
         for shard in self.shards:
             found = np.empty_like(lengths)
             self.spread(kernel.longest_matches, shard, batch.ids, batch.bounds, results=(found,))
+            self._relieve(len(batch.ids))
             np.maximum(lengths, found, out=lengths)
         return [lengths[start:stop] for start, stop in pairwise(batch.bounds)]
 
@@ -230,7 +233,9 @@ class Index:
 
         Occurrence i is one of sequence `which[i]`: the suffix of a rank in a shard.
         """
-        return cut(self.shards, shard, rank, np.diff(queries.bounds)[which], context)
+        windows = cut(self.shards, shard, rank, np.diff(queries.bounds)[which], context)
+        self._relieve(len(which))
+        return windows
 
     def log_unigrams(self, ids: np.ndarray) -> np.ndarray:
         """Natural log of each id's share of the corpus' tokens; -inf where it does not occur."""
@@ -264,7 +269,17 @@ class Index:
         high = np.empty_like(low)
         for shard, a, b in zip(self.shards, low, high, strict=True):
             self.spread(kernel.find, shard, batch.ids, batch.bounds, results=(a, b))
+            self._relieve(len(batch))
         return low, high
+
+    def _relieve(self, lookups: int) -> None:
+        """After many lookups, map the files anew if their page tables have grown too large.
+
+        Source: PropMe 2026, appendix E.
+        """
+        if lookups >= MANY_LOOKUPS and page_tables() > MOST_PAGE_TABLES:
+            for shard in self.shards:
+                shard.reopen()
 
     def spread(
         self,
