@@ -10,7 +10,7 @@ import importlib.metadata
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,19 @@ class Table:
             for frame in frames:
                 part = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
                 writer.write_table(part.replace_schema_metadata(provenance.metadata()))
+
+    def read_parts(self, path: str | Path, rows: int) -> Iterator[pd.DataFrame]:
+        """Read a table part by part, so that memory holds so many rows at a time.
+
+        Each part is validated alone. Raises what `read` does.
+        """
+        try:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(rows):
+                    part = self.validate(pa.Table.from_batches([batch]), str(path))
+                    yield part.to_pandas(date_as_object=False)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
 
     def validate(self, table: pa.Table, where: str, complete: bool = True) -> pa.Table:
         """Cast to this schema, columns in its order; one line that names the offending value.
@@ -408,6 +421,18 @@ SCORES = Table(
     key=("sequence_id", "procedure", "suffix_tokens"),
 )
 
+GENERAL_SCORES = Table(
+    "general_scores",
+    "Scores on any other scale, where more means more memorized. Thresholds are on that scale.",
+    (
+        Column("sequence_id", TEXT, "the sequence"),
+        Column("procedure", TEXT, "what was measured"),
+        Column("suffix_tokens", INTEGER, "length of the sequence; 0 where lengths differ"),
+        Column("score", REAL, "more means more memorized"),
+    ),
+    key=("sequence_id", "procedure", "suffix_tokens"),
+)
+
 _NULL = (
     Column("control_pool", TEXT, "pool the null comes from"),
     Column("decontaminated", FLAG, "members taken out of the pool, or the pool as drawn"),
@@ -601,12 +626,171 @@ PROMPTS = Table(
         Column("generations", INTEGER, "continuations to sample"),
         Column("source", TEXT, "pool of documents that a specific prompt is from", nullable=True),
         Column("document_id", TEXT, "document that the prompt is from", nullable=True),
-        Column("continuation", TOKENS, "what follows a prefix in its document", nullable=True),
+        Column("continuation", TEXT, "what follows a prefix in its document", nullable=True),
         Column("occurrences", INTEGER, "of prefix and continuation in the index", nullable=True),
         Column("longest", INTEGER, "tokens of a sentence's own longest span", nullable=True),
         Column("similarity", REAL, "cosine to the nearest training document", nullable=True),
     ),
     key=("prompt_id",),
+)
+
+_SETTING = Column(
+    "setting", TEXT, "`unconditional`, `minimal cue`, `generic`, `specific` or `prefix`"
+)
+_SUBSET = Column("subset", TEXT, "`all` generations but loops of symbols, or `natural language`")
+_RATE = Column("metric", TEXT, "`FMR`, `ALS`, `NVR`, `R50`, ... (docs/propensity.md)")
+
+PROPENSITY = Table(
+    "propensity",
+    "Rates of reproduction by setting, beside the attack's (f_c, PM) and mere chance's.",
+    (
+        _SETTING,
+        _SUBSET,
+        _RATE,
+        Column("prompts", INTEGER, "prompts; in settings without any, continuations"),
+        Column("generations", INTEGER, "that count"),
+        Column("excluded", INTEGER, "that the subset leaves out"),
+        Column("f", REAL, "the rate"),
+        Column("f_low", REAL, "95%, bootstrap over prompts with all their generations"),
+        Column("f_high", REAL, "95%; where nothing was seen, 3 / prompts"),
+        Column("unseen", FLAG, "nothing was seen: the upper bound is the rule of three"),
+        Column("f_c", REAL, "the same rate of the setting `prefix`", nullable=True),
+        Column("f_c_low", REAL, "95%", nullable=True),
+        Column("f_c_high", REAL, "95%", nullable=True),
+        Column("pm", REAL, "f / (f + f_c), 0 if both are 0; of bounded rates", nullable=True),
+        Column("pm_low", REAL, "95%, the two settings resampled independently", nullable=True),
+        Column("pm_high", REAL, "95%", nullable=True),
+        Column("difference", REAL, "f - f_c", nullable=True),
+        Column("difference_low", REAL, "95%", nullable=True),
+        Column("difference_high", REAL, "95%", nullable=True),
+        Column("chance", REAL, "the same rate in the foil: text not trained on", nullable=True),
+        Column("chance_low", REAL, "95%", nullable=True),
+        Column("chance_high", REAL, "95%", nullable=True),
+        Column("excess", REAL, "f - chance", nullable=True),
+        Column("excess_low", REAL, "95%, paired", nullable=True),
+        Column("excess_high", REAL, "95%", nullable=True),
+    ),
+    key=("setting", "subset", "metric"),
+)
+
+MODEL_DIFFERENCES = Table(
+    "model_differences",
+    "How much more one model reproduces of a training text than another.",
+    (
+        _SETTING,
+        _SUBSET,
+        _RATE,
+        Column("paired", FLAG, "both continued the same prompts, resampled together"),
+        Column("prompts", INTEGER, "of the first model; if paired, those they share"),
+        Column("first", REAL, "the rate of the first model"),
+        Column("second", REAL, "the rate of the second"),
+        Column("difference", REAL, "first - second"),
+        Column("difference_low", REAL, "95%"),
+        Column("difference_high", REAL, "95%"),
+    ),
+    key=("setting", "subset", "metric"),
+)
+
+PROMPTED = Table(
+    "prompted",
+    "Long matches and extraction: per generation, and at least once per prompt.",
+    (
+        _SETTING,
+        Column("event", TEXT, "`FMR20`, `R50`, or `extraction`: the document's own continuation"),
+        Column("occurrences", TEXT, "of prefix and continuation in the training text, or `all`"),
+        Column("prompts", INTEGER, "prompts"),
+        Column("generations", INTEGER, "their generations, without loops of symbols"),
+        Column("rate", REAL, "share of the generations"),
+        Column("rate_low", REAL, "95%, bootstrap over prompts with all their generations"),
+        Column("rate_high", REAL, "95%; where nothing was seen, 3 / prompts"),
+        Column("at_least_once", REAL, "share of the prompts with one generation at least"),
+        Column("once_low", REAL, "95%"),
+        Column("once_high", REAL, "95%"),
+        Column("mean_when_seen", REAL, "generations of these prompts that show it", nullable=True),
+    ),
+    key=("setting", "event", "occurrences"),
+)
+
+SPAN_COPIES = Table(
+    "span_copies",
+    "How often the longest spans of at least 50 tokens occur in the training text.",
+    (
+        _SETTING,
+        Column("generations", INTEGER, "without loops of symbols"),
+        Column("long", INTEGER, "with a span of at least 50 tokens that is no loop"),
+        Column("only_loops", INTEGER, "with such spans, all of them loops"),
+        Column("median_copies", REAL, "of the span's first 50 tokens", nullable=True),
+        Column("fewer_than_10", REAL, "share whose first 50 tokens have fewer", nullable=True),
+        Column("one", REAL, "share whose first 50 tokens occur once", nullable=True),
+        Column("whole_span_once", REAL, "share whose whole span occurs once", nullable=True),
+    ),
+    key=("setting",),
+)
+
+PROMPT_TEXTS = Table(
+    "prompt_texts",
+    "What the sentences of prompts match by themselves, and how close they are.",
+    (
+        _SETTING,
+        Column("prompts", INTEGER, "prompts"),
+        Column("mean_tokens", REAL, "their length"),
+        Column("mean_longest", REAL, "their longest span in the training text"),
+        Column("share_20", REAL, "share with a span of at least 20 tokens"),
+        Column("longest", INTEGER, "tokens of the longest span of all"),
+        Column("similarity", REAL, "mean cosine to the nearest of other training documents"),
+        Column("closer", REAL, "specific minus generic", nullable=True),
+        Column("closer_low", REAL, "95%, bootstrap over prompts", nullable=True),
+        Column("closer_high", REAL, "95%", nullable=True),
+    ),
+    key=("setting",),
+)
+
+SPAN_LENGTHS = Table(
+    "span_lengths",
+    "Share of generations whose longest span, loops aside, has at least so many tokens.",
+    (
+        _SETTING,
+        Column("text", TEXT, "`training` or `foil`"),
+        Column("tokens", INTEGER, "length"),
+        Column("share", REAL, "of the generations without loops of symbols"),
+    ),
+    key=("setting", "text", "tokens"),
+)
+
+SPAN_SCORES = Table(
+    "span_scores",
+    "Longest spans as scores for `memfoil calibrate`: the training text's and the foil's.",
+    (
+        Column("sequence_id", TEXT, "the generation, in one of the two texts"),
+        Column("procedure", TEXT, "its setting"),
+        Column("role", TEXT, "`candidate`: in the training text; `control`: in the foil"),
+        Column("score", INTEGER, "tokens of the longest span that is no loop"),
+    ),
+    key=("sequence_id",),
+)
+
+SPAN_RATES = Table(
+    "span_rates",
+    "How many generations hold a span longer than mere predictability gives, at a fixed rate.",
+    (
+        _SETTING,
+        Column("alpha", REAL, "requested rate"),
+        Column("n_controls", INTEGER, "N, generations against the foil"),
+        Column("k", INTEGER, "K = floor(alpha (N + 1))"),
+        Column("alpha_n", REAL, "certified rate K / (N + 1)"),
+        Column("tau", REAL, "longest span in tokens above which a generation is claimed"),
+        Column("in_sample_fpr", REAL, "share of the controls above it; no guarantee"),
+        Column("alpha_dagger", REAL, "share of the controls above the shortest; the most possible"),
+        Column("n_candidates", INTEGER, "generations against the training text"),
+        Column("n_claims", INTEGER, "of them, those above tau"),
+        Column("generation_rate", REAL, "G"),
+        Column("generation_low", REAL, "Clopper-Pearson 95%"),
+        Column("generation_high", REAL, "Clopper-Pearson 95%"),
+        Column("calibrated_rate", REAL, "M = G - alpha_N"),
+        Column("calibrated_low", REAL, "the interval of G shifted by alpha_N"),
+        Column("calibrated_high", REAL, "the interval of G shifted by alpha_N"),
+    ),
+    key=("setting", "alpha"),
 )
 
 CENSUS_TEXTS = Table(
@@ -661,22 +845,22 @@ NEAR_VERBATIM = Table(
         Column("prefix_tokens", INTEGER, "length of the prefix"),
         Column("radius", INTEGER, "edits allowed; 0 is the suffix itself"),
         Column("log_mass", REAL, "lower bound on the mass of all such continuations", log=True),
+        Column("forward_tokens", INTEGER, "positions the search ran through the model"),
+        Column("sampling_tokens", INTEGER, "positions that 20 samples of that length would run"),
     ),
     key=("window_id", "prefix_tokens", "radius"),
 )
 
 BEAM_SEARCHES = Table(
     "beam_searches",
-    "What beam search that does not know the suffix comes up with, and what searching cost.",
+    "What beam search that does not know the suffix comes up with.",
     (
         Column("window_id", TEXT, "the window"),
         Column("prefix_tokens", INTEGER, "length of the prefix"),
         Column("top_distance", INTEGER, "edits from the suffix to the likeliest", nullable=True),
         Column("pool_distance", INTEGER, "to the nearest of the pool", nullable=True),
         Column("pool", INTEGER, "continuations in the pool"),
-        Column("beam_tokens", INTEGER, "forward tokens of this search"),
-        Column("near_verbatim_tokens", INTEGER, "forward tokens of the near-verbatim search"),
-        Column("sampling_tokens", INTEGER, "forward tokens of 20 samples of the suffix's length"),
+        Column("forward_tokens", INTEGER, "positions the search ran through the model"),
     ),
     key=("window_id", "prefix_tokens"),
 )
@@ -924,13 +1108,88 @@ PARROTS = Table(
     key=("sequence_id", "template_id"),
 )
 
+PREFIX_GROUPS = Table(
+    "prefix_groups",
+    "Multi-prefix memorization and its cost, set by set.",
+    (
+        Column("pool", TEXT, "set of targets"),
+        Column("role", TEXT, "`candidate` or `control`"),
+        Column("targets", INTEGER, "their number"),
+        Column("memorized", INTEGER, "by the published criterion"),
+        Column("discoverable", INTEGER, "from their own first half"),
+        Column("success_rate", REAL, "mean over targets"),
+        Column("eta", REAL, "mean"),
+        Column("needed", REAL, "mean P"),
+        Column("budget", REAL, "mean number of searches allowed"),
+        Column("runs", REAL, "mean number of searches made"),
+    ),
+    key=("pool",),
+)
+
+PREFIX_TESTS = Table(
+    "prefix_tests",
+    "One-sided Mann-Whitney tests of success rates. Memorized against not is circular: success "
+    "decides both.",
+    (
+        Column("larger", TEXT, "group said to have larger rates: a set, or `memorized`"),
+        Column("smaller", TEXT, "the other group"),
+        Column("n_larger", INTEGER, "targets in the first"),
+        Column("n_smaller", INTEGER, "targets in the second"),
+        Column("rate_larger", REAL, "mean success rate of the first"),
+        Column("rate_smaller", REAL, "mean success rate of the second"),
+        Column("u", REAL, "Mann-Whitney U of the first"),
+        Column("p_value", REAL, "one-sided"),
+        Column("rank_biserial", REAL, "effect, from -1 to 1"),
+    ),
+    key=("larger", "smaller"),
+)
+
+PREFIX_HALVES = Table(
+    "prefix_halves",
+    "Whether a whole and its half are memorized together (multi-prefix).",
+    (
+        Column("pool", TEXT, "set of the wholes"),
+        Column("part", TEXT, "`first half`, `middle half` or `last half`"),
+        Column("both", INTEGER, "whole and half memorized"),
+        Column("whole_only", INTEGER, "the whole, not the half"),
+        Column("half_only", INTEGER, "the half, not the whole"),
+        Column("neither", INTEGER, "none of the two"),
+    ),
+    key=("pool", "part"),
+)
+
+PROMPT_CRITERIA = Table(
+    "prompt_criteria",
+    "What each criterion claims in each set of targets, members and non-members alike.",
+    (
+        Column("criterion", TEXT, "a published criterion, or the score that was calibrated"),
+        Column("calibrated", FLAG, "judged by matched controls"),
+        Column("control_pool", TEXT, "set the null comes from", nullable=True),
+        Column("decontaminated", FLAG, "members taken out of that set", nullable=True),
+        Column("n_controls", INTEGER, "N", nullable=True),
+        Column("smallest_level", REAL, "1 / (N + 1): none below is certified", nullable=True),
+        Column("alpha_n", REAL, "certified rate of the claims", nullable=True),
+        Column("tau", REAL, "threshold on the score's own scale", nullable=True),
+        Column("pool", TEXT, "set of targets judged"),
+        Column("role", TEXT, "`candidate` or `control`"),
+        Column("targets", INTEGER, "their number"),
+        Column("claims", INTEGER, "claimed; of controls under their own threshold: in sample"),
+        Column("low", REAL, "Clopper-Pearson 95% of the share"),
+        Column("high", REAL, "Clopper-Pearson 95% of the share"),
+    ),
+    key=("criterion", "calibrated", "control_pool", "decontaminated", "pool"),
+)
+
 TABLES = (
     DOCUMENTS, PASSAGES, SPLITS, CORPUS, TRAINING, DRAWS, SEQUENCES, LEFT_OUT, CONTAMINATION,
     TOKEN_SCORES, SCORES, THRESHOLDS, RATES, CLAIMS, VALIDITY, MATCH,
     GENERATIONS, SPANS, TRACES, REPRODUCTION, PROMPTS,
+    PROPENSITY, MODEL_DIFFERENCES, PROMPTED, SPAN_COPIES, PROMPT_TEXTS, SPAN_LENGTHS,
+    SPAN_SCORES, SPAN_RATES,
     CENSUS_TEXTS, CENSUS_WINDOWS, CENSUS_SCORES, NEAR_VERBATIM, BEAM_SEARCHES, CENSUS_CONTROLS,
     CENSUS_THRESHOLDS, CENSUS, CENSUS_CURVES, CENSUS_RECOVERY, CENSUS_HEAT, CENSUS_TRUTH,
-    TARGETS, PROMPT_RUNS, PROMPT_LOSSES, COMPRESSION, MULTI_PREFIX, PARROTS,
+    TARGETS, PROMPT_RUNS, PROMPT_LOSSES, COMPRESSION, MULTI_PREFIX, PARROTS, GENERAL_SCORES,
+    PREFIX_GROUPS, PREFIX_TESTS, PREFIX_HALVES, PROMPT_CRITERIA,
 )  # fmt: skip
 
 
