@@ -1,9 +1,9 @@
-import re
-
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from memfoil import sampling
 from memfoil.errors import InvalidConfiguration, InvalidDocuments, InvalidModel
@@ -78,7 +78,7 @@ def test_passage_words_must_be_positive():
         sampling.cut(documents(["a b c"]), 0)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     st.integers(1, 70),
     st.integers(0, 40),
@@ -205,7 +205,7 @@ def test_draws_and_passages_fit_their_tables(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"from": "2030-01-01"}, "from 2030-01-01 to 9999-12-31; .* run from 1995-06-01 to 2004-06-01"),
+        ({"from": "2030-01-01"}, "from 2030-01-01 to 9999-12-31; .* from 1995-06-01 to 2004-06-01"),
         ({"from": "2003-01-01", "to": "2001-01-01"}, "from 2003-01-01 is after to 2001-01-01"),
         ({"from": "soon"}, "pool c: from is 'soon'; write a day as"),
         ({"from": 2000}, "pool c: from is 2000; write a day as"),
@@ -237,22 +237,20 @@ def test_an_unknown_split_or_role_is_refused():
         draw(frame, {"m": CANDIDATE, "c": CONTROL}, max_per_document=0)
 
 
-class Characters:
-    """Every character a token, white space none: what a tokenizer must tell `sequences`."""
-
-    def encode(self, texts):
-        result = []
-        for text in texts:
-            spans = [m.span() for m in re.finditer(r"\S", text)]
-            result.append(([ord(text[a]) for a, _ in spans], [b for _, b in spans]))
-        return result
+def characters():
+    """A tokenizer that makes a token of every character and none of white space."""
+    core = Tokenizer(models.WordLevel({chr(i): i for i in range(33, 127)}))
+    core.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex("."), "isolated")]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=core)
 
 
 def test_sequences_take_the_first_tokens_and_the_characters_they_cover(tmp_path):
     frame = passages()
     drawn, _ = draw(frame, {"m": CANDIDATE, "c": CONTROL})
     rows, left_out = sampling.sequences(
-        drawn, frame, Characters(), prefix_tokens=4, suffix_tokens=3
+        drawn, frame, characters(), prefix_tokens=4, suffix_tokens=3
     )
     assert rows["sequence_id"].tolist() == drawn["passage_id"].tolist()
     assert left_out.empty
@@ -274,7 +272,7 @@ def test_passages_with_too_few_tokens_are_left_out_and_listed():
     lengths = {p.passage_id: len(p.text.replace(" ", "")) for p in frame.itertuples()}
     needed = 13  # w9.9 w9.8 w9.7 has 12 characters, w10.9 15
     rows, left_out = sampling.sequences(
-        drawn, frame, Characters(), prefix_tokens=10, suffix_tokens=needed - 10
+        drawn, frame, characters(), prefix_tokens=10, suffix_tokens=needed - 10
     )
     short = [name for name in drawn["passage_id"] if lengths[name] < needed]
     assert short
@@ -287,6 +285,6 @@ def test_sequences_longer_than_every_passage_are_refused():
     frame = passages()
     drawn, _ = draw(frame, {"m": CANDIDATE, "c": CONTROL})
     with pytest.raises(InvalidModel, match="no drawn passage has 100 tokens"):
-        sampling.sequences(drawn, frame, Characters(), prefix_tokens=50, suffix_tokens=50)
+        sampling.sequences(drawn, frame, characters(), prefix_tokens=50, suffix_tokens=50)
     with pytest.raises(InvalidConfiguration, match="prefix_tokens 0"):
-        sampling.sequences(drawn, frame, Characters(), prefix_tokens=0, suffix_tokens=50)
+        sampling.sequences(drawn, frame, characters(), prefix_tokens=0, suffix_tokens=50)

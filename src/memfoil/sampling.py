@@ -123,31 +123,31 @@ def draw(
             raise InvalidConfiguration(f"sampling: no pool has the role {role}; name one")
     ordered = _by_key(passages, seed)
     opened: dict[str, str] = {}
-    draws, left_out = [], []
+    draws: list[pd.DataFrame] = []
+    left_out: list[tuple[str, str, str]] = []
     for name, pool in pools.items():
         _check_pool(name, pool)
         eligible = _open_to(name, pool, ordered, splits)
         _refuse_shared(name, eligible, opened)
-        crowded = eligible.groupby("document_id", sort=False).cumcount() >= max_per_document
-        asked = len(eligible) if pool["passages"] == "all" else pool["passages"]
-        drawn = eligible[~crowded].head(asked)
-        skipped = eligible[crowded]
-        if len(drawn) == asked:
-            skipped = skipped[skipped.index < drawn.index[-1]]
-        elif pool["passages"] != "all":
-            left_out.append((name, SMALL_POOL, f"{len(drawn)} of {asked}"))
-        left_out += [(passage, CROWDED, name) for passage in skipped["passage_id"]]
-        draws.append(
-            pd.DataFrame(
-                {
-                    "passage_id": drawn["passage_id"],
-                    "pool": name,
-                    "role": pool["role"],
-                    "draw": range(1, len(drawn) + 1),
-                }
-            )
-        )
-    return pd.concat(draws, ignore_index=True)[[c.name for c in DRAWS.columns]], _left_out(left_out)
+        drawn, crowded = _walk(eligible, pool["passages"], max_per_document)
+        if pool["passages"] != "all" and len(drawn) < pool["passages"]:
+            left_out.append((name, SMALL_POOL, f"{len(drawn)} of {pool['passages']}"))
+        left_out += [(passage, CROWDED, name) for passage in crowded["passage_id"]]
+        draws.append(drawn.assign(pool=name, role=pool["role"], draw=range(1, len(drawn) + 1)))
+    columns = [column.name for column in DRAWS.columns]
+    return pd.concat(draws, ignore_index=True)[columns], _left_out(left_out)
+
+
+def _walk(
+    eligible: pd.DataFrame, asked: int | str, max_per_document: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Passages drawn, in order, and those passed over because their document had its share."""
+    crowded = eligible.groupby("document_id", sort=False).cumcount() >= max_per_document
+    open_to, passed = eligible[~crowded], eligible[crowded]
+    if asked == "all" or len(open_to) < int(asked):
+        return open_to, passed
+    drawn = open_to.head(int(asked))
+    return drawn, passed[passed.index < drawn.index[-1]]
 
 
 def _by_key(passages: pd.DataFrame, seed: int) -> pd.DataFrame:

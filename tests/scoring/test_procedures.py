@@ -42,7 +42,7 @@ def by_definition(tokens, procedure):
     return min(score, 0.0)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(token_tables, st.sets(st.integers(1, SUFFIX), min_size=1))
 def test_scores_are_the_token_by_token_definition(sequences, lengths):
     scores = derive(frame(sequences), procedures=PROCEDURES, suffix_lengths=lengths)
@@ -54,7 +54,7 @@ def test_scores_are_the_token_by_token_definition(sequences, lengths):
         assert row.log_score == pytest.approx(expected, abs=1e-9)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(token_tables)
 def test_a_longer_suffix_is_never_likelier_under_base_and_greedy(sequences):
     scores = derive(
@@ -65,7 +65,7 @@ def test_a_longer_suffix_is_never_likelier_under_base_and_greedy(sequences):
         assert (values[1:] <= values[:-1]).all()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(token_tables, st.randoms(use_true_random=False))
 def test_order_of_rows_changes_nothing(sequences, random):
     tokens = frame(sequences)
