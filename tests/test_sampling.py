@@ -74,7 +74,7 @@ def test_documents_all_too_short_are_refused_with_the_longest_length():
 
 
 def test_passage_words_must_be_positive():
-    with pytest.raises(InvalidConfiguration, match="passage_words is 0"):
+    with pytest.raises(InvalidConfiguration, match="words is 0"):
         sampling.cut(documents(["a b c"]), 0)
 
 

@@ -43,7 +43,7 @@ def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame
         If no document is long enough.
     """
     if words < 1:
-        raise InvalidConfiguration(f"sampling: passage_words is {words}; it must be at least 1")
+        raise InvalidConfiguration(f"passages: words is {words}; it must be at least 1")
     rows: list[tuple[int, int, int]] = []
     left_out: list[tuple[str, str, str]] = []
     longest = 0
@@ -62,8 +62,8 @@ def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame
             left_out.append((_passage_id(name, spans[whole][0], spans[-1][1]), REMAINDER, rest))
     if not rows:
         raise InvalidDocuments(
-            f"sampling: no document has the {words} words of a passage (the longest has "
-            f"{longest}); choose fewer passage_words or longer documents"
+            f"passages: no document has the {words} words of a passage (the longest has "
+            f"{longest}); choose fewer words or longer documents"
         )
     order, starts, ends = map(list, zip(*rows, strict=True))
     passages = documents.iloc[order][["document_id", "date", "source"]].reset_index(drop=True)
@@ -302,7 +302,7 @@ def sequences(
     long_enough = [row for row, length in enumerate(lengths) if length >= needed]
     if not long_enough:
         raise InvalidModel(
-            f"sampling: no drawn passage has {needed} tokens; choose more passage_words, or a "
+            f"sampling: no drawn passage has {needed} tokens; choose more words per passage, or a "
             "shorter prefix or suffix"
         )
     kept = drawn.iloc[long_enough].reset_index(drop=True)
