@@ -21,8 +21,9 @@ $(REPORT): workflow $(wildcard workflow/report/*.rst)
 	@if [ ! -f $@ ] || [ -n "$$(find $(RUN)/summary.md workflow/report -newer $@)" ]; then \
 		$(BIN)/snakemake --report $@; fi
 
-test: $(VENV)/dev.stamp  ## unit tests first, then the workflow end to end
-	$(BIN)/pytest -m "not workflow"
+test: $(VENV)/dev.stamp  ## fast tests first, then the slow ones, then the workflow end to end
+	$(BIN)/pytest -n auto -m "not slow and not workflow"
+	$(BIN)/pytest -n auto -m "slow and not workflow"
 	$(BIN)/pytest -m workflow
 
 lint: $(VENV)/dev.stamp  ## what .ci/run checks besides the tests
