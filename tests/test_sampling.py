@@ -73,7 +73,7 @@ def test_documents_all_too_short_are_refused_with_the_longest_length():
         sampling.cut(documents(["a b c", "a"]), 9)
 
 
-def test_passage_words_must_be_positive():
+def test_words_of_a_passage_must_be_positive():
     with pytest.raises(InvalidConfiguration, match="words is 0"):
         sampling.cut(documents(["a b c"]), 0)
 

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 import torch
+from conftest import small_tokenizer
 from scipy.special import log_softmax, logsumexp
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models import Sequence, load
@@ -65,6 +66,35 @@ def test_scores_are_those_of_an_independent_float64_computation(model_folders, k
     # the model is peaked, so this was no easy case
     assert expected[:, 0].min() < -20
     assert expected[:, 2].max() > -0.05
+
+
+@pytest.mark.parametrize(
+    "architecture", ["olmo2", "olmo3", "gpt_neox", "qwen3", "mistral", "gemma"]
+)
+def test_architectures_in_use_are_scored_as_their_own_logits_say(tmp_path, architecture):
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(
+        architecture,
+        vocab_size=300,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        head_dim=8,
+        max_position_embeddings=64,
+        bos_token_id=0,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    network = AutoModelForCausalLM.from_config(config)
+    network.get_output_embeddings().weight.data *= 30
+    network.save_pretrained(tmp_path)
+    small_tokenizer().save_pretrained(tmp_path)
+    sequences = random_sequences(3, seed=5)
+    expected = np.concatenate([reference(tmp_path, (), s, TOP_K) for s in sequences])
+    scored = as_matrix(load(tmp_path, dtype="float64").score(sequences, TOP_K))
+    np.testing.assert_allclose(scored, expected, atol=1e-9)
 
 
 def test_float64_agrees_to_float64(model_folders, kind):
