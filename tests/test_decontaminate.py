@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memfoil.decontaminate import read_reviews, review_sheet, verdicts, write_review_sheet
-from memfoil.errors import InvalidConfiguration, InvalidTable
+from memfoil.decontaminate import (
+    read_reviews,
+    review_sheet,
+    training_index,
+    verdicts,
+    write_review_sheet,
+)
+from memfoil.errors import InvalidConfiguration, InvalidIndex, InvalidTable
 from memfoil.index import build, open_index
 from memfoil.tables import CONTAMINATION, Provenance
 
@@ -247,3 +253,24 @@ def test_no_text_breaks_a_sheet(contamination, tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("sheet") / "review.csv"
     write_review_sheet(sheet, path)
     assert read_reviews(path, set(WINDOWS))["sequence_id"].tolist() == sheet["sequence_id"].tolist()
+
+
+def index_of(tmp_path, **settings):
+    corpus = pd.DataFrame({"document_id": ["d"], "token_ids": [np.arange(9, dtype=np.int32)]})
+    build(corpus, tmp_path / "index", vocab_size=20, **settings)
+    return tmp_path / "index"
+
+
+def test_an_index_of_another_tokenizer_is_refused(tmp_path):
+    folder = index_of(tmp_path, tokenizer="llama")
+    with pytest.raises(InvalidIndex, match="built with the tokenizer llama"):
+        training_index(folder, tokenizer=("mine", "0af3"), vocab_size=20, threads=1)
+    for names in (("llama", "0af3"), ("mine", "llama")):
+        assert training_index(folder, tokenizer=names, vocab_size=20, threads=1).n_tokens == 9
+
+
+def test_an_index_of_infini_gram_takes_the_tokenizers_vocabulary(tmp_path):
+    folder = index_of(tmp_path)
+    (folder / "memfoil.json").unlink()
+    index = training_index(folder, tokenizer=("mine", "0af3"), vocab_size=20, threads=1)
+    assert (index.n_tokens, index.vocab_size) == (9, 20)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from memfoil.errors import InvalidConfiguration, InvalidTable
-from memfoil.index import Index, Neighbour, Place, neighbours
+from memfoil.index import Index, Neighbour, Place, neighbours, open_index, require_tokenizer_of
+from memfoil.index.files import MANIFEST
 from memfoil.tables import atomic
 
 EXACT, NEAR, NONE_FOUND = "exact", "near", "none found"
@@ -29,6 +30,30 @@ SHEET = (
     "reviewer",
     "note",
 )
+
+
+def training_index(
+    folder: str | Path, *, tokenizer: Collection[str], vocab_size: int, threads: int
+) -> Index:
+    """Open the index of the training text for sequences of a tokenizer.
+
+    Parameters
+    ----------
+    tokenizer : collection of str
+        Its name and its digest; an index that names another one is refused.
+    vocab_size : int
+        Its number of ids, for an index that infini-gram made, which does not say.
+
+    Raises
+    ------
+    InvalidIndex
+        As `open_index` does, or if the index was built with another tokenizer: every search in
+        it would end with a false "none found".
+    """
+    made_by_memfoil = (Path(folder) / MANIFEST).exists()
+    index = open_index(folder, vocab_size=None if made_by_memfoil else vocab_size, threads=threads)
+    require_tokenizer_of(index, *tokenizer, where=str(folder))
+    return index
 
 
 def verdicts(
@@ -99,7 +124,7 @@ def verdicts(
             "skipped_pieces": [neighbour.skipped_pieces for neighbour in found],
         }
     )
-    return _reviewed(result, reviews)
+    return reviewed(result, reviews)
 
 
 def _refuse_short_windows(controls: pd.DataFrame, name: str, needed: int) -> None:
@@ -135,8 +160,8 @@ def _evidence(
     return replace(match, start_token=first), len(window)
 
 
-def _reviewed(result: pd.DataFrame, reviews: pd.DataFrame | None) -> pd.DataFrame:
-    """The columns of a person's verdict, and the verdict that counts."""
+def reviewed(result: pd.DataFrame, reviews: pd.DataFrame | None) -> pd.DataFrame:
+    """Verdicts with the columns of a person's (`read_reviews`), and the verdict that counts."""
     if reviews is None:
         reviews = pd.DataFrame(columns=REVIEW, dtype=object)
     result = result.merge(reviews[list(REVIEW)], on="sequence_id", how="left")
@@ -164,7 +189,8 @@ def review_sheet(contamination: pd.DataFrame, *, near_misses: int) -> pd.DataFra
 def write_review_sheet(sheet: pd.DataFrame, path: str | Path) -> None:
     """Write a sheet as CSV, UTF-8; empty cells under `review`, `reviewer`, `note` are to fill."""
     with atomic(path) as temporary:
-        sheet.to_csv(temporary, index=False, lineterminator="\n")
+        # A bare carriage return in a text is not quoted otherwise, and would end the row.
+        sheet.to_csv(temporary, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def read_reviews(path: str | Path, sequence_ids: Collection[str]) -> pd.DataFrame:

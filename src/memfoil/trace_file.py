@@ -10,8 +10,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from memfoil import tables
-from memfoil.errors import InvalidConfiguration, InvalidIndex
-from memfoil.index import Searchable, open_index, open_remote
+from memfoil.errors import InvalidConfiguration
+from memfoil.index import open_index, open_remote, require_tokenizer_of
 from memfoil.index.remote import CANNOT, RemoteIndex
 from memfoil.tracing.page import page as shown_as_page
 from memfoil.tracing.trace import GENERATIONS_TOGETHER, Mode, maximal_spans, trace
@@ -39,7 +39,7 @@ def trace_file(
     if isinstance(opened, RemoteIndex):
         print(f"memfoil: {index}: {CANNOT}", file=sys.stderr)  # noqa: T201
     reader, name = _reader_of(tokenizer)
-    require_tokenizer_of(opened, name, index)
+    require_tokenizer_of(opened, name, where=index)
     if page and (reader is None or spans == "maximal"):
         raise InvalidConfiguration(
             "--page shows selected spans as text: name the folder of the tokenizer"
@@ -66,23 +66,6 @@ def _reader_of(tokenizer: str) -> tuple[Reader | None, str]:
 
     loaded = load_tokenizer(tokenizer)
     return Reader(loaded, len(loaded)), tokenizer_digest(loaded)
-
-
-def require_tokenizer_of(index: Searchable, tokenizer: str, where: str) -> None:
-    """Refuse an index that was built with another tokenizer than the generations'.
-
-    Where one of them is not known nothing can be compared.
-
-    Raises
-    ------
-    InvalidIndex
-        Naming both.
-    """
-    if tokenizer and index.tokenizer and tokenizer != index.tokenizer:
-        raise InvalidIndex(
-            f"{where}: built with the tokenizer {index.tokenizer}, the generations are of "
-            f"{tokenizer}; encode them with the tokenizer of the index, or build another index"
-        )
 
 
 def _shown(parts: Iterable[pd.DataFrame], n: int) -> Iterator[pd.DataFrame]:

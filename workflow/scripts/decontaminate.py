@@ -1,16 +1,20 @@
 from memfoil import decontaminate, tables
-from memfoil.index import open_index, verify
-from memfoil.models import load_tokenizer
+from memfoil.models import load_tokenizer, tokenizer_digest
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
     sequences = tables.SEQUENCES.read(job.input.sequences)
     review = job.input.get("review")
     tokenizer = load_tokenizer(job.params.source, revision=job.params.revision)
-    verify(job.input.index)
+    index = decontaminate.training_index(
+        job.input.index,
+        tokenizer=(job.wildcards.tokenizer, tokenizer_digest(tokenizer)),
+        vocab_size=len(tokenizer),
+        threads=job.threads,
+    )
     contamination = decontaminate.verdicts(
         sequences,
-        open_index(job.input.index, threads=job.threads),
+        index,
         max_distance=job.params.max_distance,
         ngram_tokens=job.params.ngram_tokens,
         max_piece_count=job.params.max_piece_count,

@@ -1,3 +1,5 @@
+import csv
+
 from memfoil import tables
 from memfoil.report import contaminated, judged_at, shown_claims
 from memfoil.workflow import stage
@@ -16,4 +18,4 @@ with stage(snakemake) as job:
     }
     for name, frame in shown.items():
         with tables.atomic(job.output[name]) as temporary:
-            frame.to_csv(temporary, index=False, float_format="%.6g")
+            frame.to_csv(temporary, index=False, float_format="%.6g", quoting=csv.QUOTE_NONNUMERIC)

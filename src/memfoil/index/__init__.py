@@ -2,7 +2,7 @@
 
 from memfoil.index.build import build
 from memfoil.index.checks import verify
-from memfoil.index.interface import Searchable
+from memfoil.index.interface import Searchable, require_tokenizer_of
 from memfoil.index.neighbours import Neighbour, neighbours
 from memfoil.index.query import Index, Place, Segment, open_index
 from memfoil.index.remote import RemoteIndex, open_remote
@@ -20,5 +20,6 @@ __all__ = [
     "neighbours",
     "open_index",
     "open_remote",
+    "require_tokenizer_of",
     "verify",
 ]

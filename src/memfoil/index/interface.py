@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from memfoil.errors import InvalidIndex
 from memfoil.index.query import Batch, Ids
 from memfoil.index.windows import Windows
 
@@ -46,3 +47,24 @@ class Searchable(Protocol):
 
         Occurrence i is one of sequence `which[i]`: the suffix of a rank in a shard.
         """
+
+
+def require_tokenizer_of(index: Searchable, *names: str, where: str) -> None:
+    """Refuse an index that was built with another tokenizer than the text searched for.
+
+    Parameters
+    ----------
+    names : str
+        What the text's tokenizer may be called: a name, a digest. Where nobody said, in the
+        index or here, nothing can be compared.
+
+    Raises
+    ------
+    InvalidIndex
+        Naming both.
+    """
+    if index.tokenizer and any(names) and index.tokenizer not in names:
+        raise InvalidIndex(
+            f"{where}: built with the tokenizer {index.tokenizer}, the text searched for is of "
+            f"{' or '.join(names)}; encode it with the tokenizer of the index, or build another"
+        )
