@@ -869,6 +869,7 @@ CENSUS_CONTROLS = Table(
     "census_controls",
     "The highest windows of a control, and whether they are reused text, with the evidence.",
     (
+        Column("pair", TEXT, "the book and its control"),
         Column("window_id", TEXT, "the window"),
         *_PROCEDURE,
         Column("rank", INTEGER, "of its score in the control, under the procedure it is best at"),
@@ -891,7 +892,7 @@ CENSUS_CONTROLS = Table(
         Column("note", TEXT, "and why", nullable=True),
         Column("member", FLAG, "the verdict that counts: the person's, else the search's"),
     ),
-    key=("window_id",),
+    key=("pair", "window_id"),
 )
 
 _CENSUS = (
@@ -931,6 +932,7 @@ CENSUS = Table(
         Column("n_windows", INTEGER, "windows scored"),
         Column("n_repeated", INTEGER, "of them, windows whose token ids occur more than once"),
         Column("n_above", INTEGER, "windows above the threshold"),
+        Column("n_control_above", INTEGER, "windows above it that are left of the control"),
         Column("memorized_chars", INTEGER, "characters in a suffix above the threshold"),
         Column("coverage", REAL, "their share of the whole book"),
         Column("reachable_chars", INTEGER, "in a suffix above it that the query budget reaches"),
