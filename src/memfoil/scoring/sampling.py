@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
+from transformers import StaticCache
 
 from memfoil.errors import InvalidConfiguration, InvalidModel, InvalidTable
 from memfoil.models import TorchModel
@@ -112,8 +112,7 @@ def sample(
 ) -> list[np.ndarray]:
     """Token ids of each continuation, int32, without the token that ends a text.
 
-    Prompts of one length go through the model together, so nothing is padded. When memory runs
-    out, batches are halved, for good. Raises what `generate` does.
+    When memory runs out a batch is halved. Raises what `generate` does.
     """
     for request in requests:
         _check(model, request, decoding)
@@ -151,13 +150,10 @@ def _check(model: TorchModel, request: Request, decoding: Decoding) -> None:
 
 
 def _batches(requests: Many[Request], size: int) -> Iterator[list[int]]:
-    def length(i: int) -> int:
-        return len(requests[i].token_ids)
-
-    for _, same in groupby(sorted(range(len(requests)), key=length), key=length):
-        waiting = list(same)
-        for first in range(0, len(waiting), size):
-            yield waiting[first : first + size]
+    """Requests with prompts of about the same length together."""
+    order = sorted(range(len(requests)), key=lambda i: len(requests[i].token_ids))
+    for first in range(0, len(order), size):
+        yield order[first : first + size]
 
 
 def _sample_batch(model: TorchModel, batch: Many[Request], decoding: Decoding) -> list[np.ndarray]:
@@ -182,33 +178,49 @@ def _sample_batch(model: TorchModel, batch: Many[Request], decoding: Decoding) -
 
 @torch.inference_mode()
 def _sample(model: TorchModel, batch: Many[Request], decoding: Decoding) -> list[np.ndarray]:
-    """Continuations of prompts of one length, a step at a time, earlier states kept."""
+    """Continuations, a step at a time, earlier states kept.
+
+    The shortest prompt goes through the model at once. From there on every row takes one token a
+    step, its prompt's while there is one and a drawn one after it: so nothing is padded.
+    """
     device = model.network.device
     ends = torch.tensor(_end_ids(model), device=device)
-    steps = decoding.max_new_tokens
-    uniforms = torch.from_numpy(np.stack([uniforms_of(r.name, steps) for r in batch])).to(device)
-    ids = torch.tensor([[*model.start_of_text, *r.token_ids] for r in batch], device=device)
-    tokens = torch.empty((len(batch), steps), dtype=torch.int64, device=device)
-    running = torch.ones(len(batch), dtype=torch.bool, device=device)
-    lengths = torch.zeros(len(batch), dtype=torch.int64, device=device)
-    cache = None
-    for step in range(steps):
-        output = model.network(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
-        cache = output.cache
-        logits = output.logits[:, -1].float()
-        if logits.isnan().any():
-            raise InvalidModel(
-                f"{model.folder}: logits are NaN; the weights are damaged, or the dtype is too "
-                "narrow for this model"
-            )
-        ids = draw(logits, uniforms[:, step], decoding)[:, None]
-        tokens[:, step] = ids[:, 0]
-        running &= ~torch.isin(ids[:, 0], ends)
-        lengths += running
-        if not running.any():
+    prompts = [[*model.start_of_text, *request.token_ids] for request in batch]
+    first = torch.tensor([len(ids) for ids in prompts], device=device)
+    shortest, longest = int(first.min()), int(first.max())
+    total = longest + decoding.max_new_tokens
+    tokens = torch.zeros((len(batch), total), dtype=torch.int64, device=device)
+    for row, ids in zip(tokens, prompts, strict=True):
+        row[: len(ids)] = torch.tensor(ids)
+    uniforms = torch.from_numpy(
+        np.stack([uniforms_of(r.name, decoding.max_new_tokens) for r in batch])
+    ).to(device)
+    end = first + decoding.max_new_tokens
+    cache = StaticCache(config=model.network.config, max_cache_len=total)
+    new = tokens[:, :shortest]
+    for place in range(shortest, total):
+        output = model.network(input_ids=new, cache=cache, use_cache=True, logits_to_keep=1)
+        writing = torch.nonzero((first <= place) & (place < end))[:, 0]
+        if len(writing):
+            logits = output.logits[writing, -1].float()
+            _refuse_nan(model, logits)
+            drawn = draw(logits, uniforms[writing, place - first[writing]], decoding)
+            tokens[writing, place] = drawn
+            ended = writing[torch.isin(drawn, ends)]
+            end[ended] = place
+        elif place >= longest:
             break
-    written = zip(tokens.cpu().numpy(), lengths.tolist(), strict=True)
-    return [row[:length].astype(np.int32) for row, length in written]
+        new = tokens[:, place : place + 1]
+    written = zip(tokens.cpu().numpy(), first.tolist(), end.tolist(), strict=True)
+    return [row[start:stop].astype(np.int32) for row, start, stop in written]
+
+
+def _refuse_nan(model: TorchModel, logits: torch.Tensor) -> None:
+    if logits.isnan().any():
+        raise InvalidModel(
+            f"{model.folder}: logits are NaN; the weights are damaged, or the dtype is too narrow "
+            "for this model"
+        )
 
 
 def _end_ids(model: TorchModel) -> list[int]:
@@ -238,34 +250,34 @@ def draw(logits: torch.Tensor, uniforms: torch.Tensor, decoding: Decoding) -> to
     """
     scaled = logits / decoding.temperature
     weights = (scaled - scaled.amax(1, keepdim=True)).exp_()
-    k = decoding.top_k or weights.shape[1]
-    kept, order = _nucleus(weights, min(k, weights.shape[1]), decoding)
-    cumulative = kept.cumsum(1)
-    goal = uniforms[:, None] * cumulative[:, -1:]
-    place = torch.searchsorted(cumulative, goal, right=True).clamp_(max=kept.shape[1] - 1)
-    return order.gather(1, place)[:, 0]
+    if decoding.top_k is not None:
+        return _draw_from(*weights.topk(min(decoding.top_k, weights.shape[1])), uniforms, decoding)
+    # sorting every token is slow, and the likeliest nearly always hold the top-p
+    values, order = weights.topk(min(CANDIDATES, weights.shape[1]))
+    mass = weights.sum(1, dtype=torch.float64)
+    drawn = _draw_from(values, order, uniforms, decoding, mass)
+    few = torch.nonzero(values.sum(1, dtype=torch.float64) < decoding.top_p * mass)[:, 0]
+    if len(few) and values.shape[1] < weights.shape[1]:
+        everything = weights[few].sort(dim=1, descending=True)
+        drawn[few] = _draw_from(*everything, uniforms[few], decoding)
+    return drawn
 
 
-def _nucleus(
-    weights: torch.Tensor, k: int, decoding: Decoding
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The likeliest tokens' weights, float64 and falling, and their ids.
-
-    Only so many are sorted as hold the top-p; those outside it have weight 0.
-    """
-    mass = weights.sum(1, keepdim=True, dtype=torch.float64)
-    size = k if decoding.top_k else min(CANDIDATES, k)
-    while True:
-        # of equal weights the smaller id first, so that nothing depends on the device
-        order = weights.topk(size)[1].sort(dim=1)[0]
-        falling, place = weights.gather(1, order).double().sort(dim=1, descending=True, stable=True)
-        order = order.gather(1, place)
-        until = falling.cumsum(1)
-        total = until[:, -1:] if size == k else mass
-        if size == k or (until[:, -1:] >= decoding.top_p * total).all():
-            outside = until - falling >= decoding.top_p * total
-            return falling.masked_fill_(outside, 0.0), order
-        size = min(4 * size, k)
+def _draw_from(
+    values: torch.Tensor,
+    order: torch.Tensor,
+    uniforms: torch.Tensor,
+    decoding: Decoding,
+    mass: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """A token among those of some weights, which fall; `mass` is that of all, if there are more."""
+    falling = values.double()
+    until = falling.cumsum(1)
+    whole = until[:, -1:] if mass is None else mass[:, None]
+    inside = until - falling < decoding.top_p * whole
+    until = falling.mul_(inside).cumsum(1)
+    place = torch.searchsorted(until, uniforms[:, None] * until[:, -1:], right=True)
+    return order.gather(1, place.clamp_(max=values.shape[1] - 1))[:, 0]
 
 
 def _texts(tokenizer: Any, requests: Many[Request], sampled: Many[np.ndarray]) -> list[str]:
