@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from memfoil.census.pairs import COLUMNS, read_pairs, refuse_same_text, warnings
+from memfoil.census.pairs import COLUMNS, is_path, read_pairs, refuse_same_texts, warnings
 from memfoil.errors import InvalidConfiguration, InvalidDocuments
 
 LINE = ["tale", "a.txt", "b.txt", "C. Dickens", "1859-04-30", "2024-05-01", "small"]
@@ -66,15 +66,19 @@ def test_a_table_without_a_column_is_refused(tmp_path):
 def test_a_control_as_old_as_the_model_is_warned_about_with_both_dates(tmp_path):
     pairs = read_pairs(table(tmp_path, LINE), ["small"])
     day = datetime.date(2024, 5, 1)
-    (line,) = warnings(pairs, {"small": day})
+    (line,) = warnings(pairs, {"small": day}, {})
     assert line.startswith("pair tale: the control b.txt is dated 2024-05-01, not after 2024-05-01")
-    assert warnings(pairs, {"small": day - datetime.timedelta(1)}) == []
-    assert warnings(pairs, {"small": None}) == []
-    assert warnings(pairs, {"small": day}, kept_out=["b.txt"]) == []
+    assert warnings(pairs, {"small": day - datetime.timedelta(1)}, {}) == []
+    assert warnings(pairs, {"small": None}, {}) == []
+    assert warnings(pairs, {"small": day}, {"small": ["b.txt"]}) == []
 
 
-def test_the_same_text_under_two_names_is_refused(tmp_path):
-    (pair,) = read_pairs(table(tmp_path, LINE), ["small"])
-    refuse_same_text(pair, "one text", "another text")
+def test_the_same_text_under_two_names_is_refused():
+    pairs = [("tale", "a.txt", "b.txt")]
+    refuse_same_texts(pairs, {"a.txt": "one text", "b.txt": "another text"})
     with pytest.raises(InvalidDocuments, match=r"pair tale: a\.txt and b\.txt are the same text"):
-        refuse_same_text(pair, "one text", "one\n text ")
+        refuse_same_texts(pairs, {"a.txt": "one text", "b.txt": "one\n text "})
+
+
+def test_paths_and_ids_are_told_apart():
+    assert [is_path(name) for name in ("books/a", "a.txt", "1906-Roosevelt-1")] == [1, 1, 0]

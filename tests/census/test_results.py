@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memfoil.census.case import Budget, Case
+from memfoil.census.case import Budget, Case, with_near_verbatim
 from memfoil.census.maps import heat_runs, truth
-from memfoil.census.recovery import recovery, with_near_verbatim
+from memfoil.census.recovery import recovery
 from memfoil.census.results import coverage, curves, thresholds
 from memfoil.errors import InvalidScores
 from memfoil.tables import (
@@ -154,7 +154,7 @@ def test_curves_are_coverage_at_moved_thresholds_margins_and_budgets(drawn):
 @given(cases())
 def test_heat_runs_cover_the_document_and_give_back_each_characters_best(drawn):
     made, book, _, _ = drawn
-    frame = heat_runs(made, BUDGET)
+    frame = heat_runs([made], BUDGET)
     for procedure, measure in MEASURES.items():
         own = frame[frame["procedure"] == procedure]
         assert own["start_char"].tolist() == [0, *own["end_char"].tolist()[:-1]]
@@ -227,7 +227,7 @@ def test_recovery_counts_what_is_memorized_and_generated_and_what_samples_miss()
             "pool_distance": pd.array([0, 0, 3, 0], dtype="Int64"),
         }
     )
-    frame = recovery(made, beams, thresholds([made], 1), BUDGET, decoding="base")
+    frame = recovery([made], [beams], thresholds([made], 1), BUDGET, decoding="base")
     rows = frame.set_index(["match", "output"])
     # suffixes are 4-14, 10-20, 16-26, ...; window 3 is below the threshold, window 4 not searched
     assert rows["n_recovered"].to_dict() == {
@@ -251,7 +251,7 @@ def test_truth_sets_what_was_planted_beside_what_is_found():
         }
     )
     splits = pd.DataFrame({"passage_id": ["b:0", "b:1", "c:0"], "repetitions": [32, 1, 64]})
-    rows = truth(made, thresholds([made], 1), passages, splits)
+    rows = truth([made], thresholds([made], 1), passages, splits)
     own = rows[rows["procedure"] == "base"].set_index("repetitions")
     assert own["characters"].to_dict() == {0: 42, 1: 8, 32: 10}
     assert own["memorized_chars"].to_dict() == {0: 2, 1: 2, 32: 6}
@@ -277,9 +277,9 @@ def test_results_fit_their_tables(tmp_path):
         (CENSUS_THRESHOLDS, found),
         (CENSUS, coverage([made], found, BUDGET)),
         (CENSUS_CURVES, curves([made], found, BUDGET)),
-        (CENSUS_HEAT, heat_runs(made, BUDGET)),
-        (CENSUS_RECOVERY, recovery(made, beams, found, BUDGET, decoding="base")),
-        (CENSUS_TRUTH, truth(made, found, passages, splits)),
+        (CENSUS_HEAT, heat_runs([made], BUDGET)),
+        (CENSUS_RECOVERY, recovery([made], [beams], found, BUDGET, decoding="base")),
+        (CENSUS_TRUTH, truth([made], found, passages, splits)),
     ):
         schema.write(frame, tmp_path / "t.parquet", Provenance("test"))
         assert len(schema.read(tmp_path / "t.parquet")) == len(frame)

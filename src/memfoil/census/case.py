@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from memfoil.census.coverage import Heat, heat
 from memfoil.errors import InvalidScores
 from memfoil.stats.budgets import log10_queries
+from memfoil.tables import CENSUS_SCORES, CENSUS_WINDOWS, NEAR_VERBATIM
 
-GREEDY = "greedy"
+GREEDY, NEAR = "greedy", "near-verbatim"
 
 Group = tuple[int, str]  # length of prefix, procedure
 
@@ -107,3 +109,60 @@ class Case:
             scores = frame["log_score"].to_numpy()
             self._heats[group] = heat(starts, ends, scores, len(self.text))
         return self._heats[group]
+
+
+def with_near_verbatim(
+    scores: pd.DataFrame, near: pd.DataFrame, *, epsilon: int, decoding: str
+) -> pd.DataFrame:
+    """Scores with those of the procedure `near-verbatim` behind them.
+
+    A window that was searched has its bound at `epsilon` edits; one that was not has its own
+    probability under `decoding`, which is a bound too. No score is below that.
+
+    Parameters
+    ----------
+    scores : CENSUS_SCORES table
+    near : NEAR_VERBATIM table
+    """
+    searched = near.loc[near["radius"] == epsilon, ["window_id", "prefix_tokens", "log_mass"]]
+    own = scores[scores["procedure"] == decoding].merge(
+        searched, on=["window_id", "prefix_tokens"], how="left", validate="one_to_one"
+    )
+    own["log_score"] = np.fmax(own["log_score"], own["log_mass"])
+    own["procedure"] = NEAR
+    return pd.concat([scores, own[scores.columns]], ignore_index=True)
+
+
+def read_cases(
+    model: str,
+    pairs: Sequence[tuple[str, str, str]],
+    texts: Mapping[str, str],
+    tables: Sequence[tuple[str, str, str]],
+    *,
+    epsilon: int,
+    decoding: str,
+    leaving: frozenset[str] = frozenset(),
+) -> list[Case]:
+    """The pairs of one model from their tables.
+
+    Parameters
+    ----------
+    pairs : sequence of (pair, document, control)
+    texts : mapping
+        Document id to text.
+    tables : sequence of paths, one triple for each pair
+        CENSUS_WINDOWS, CENSUS_SCORES and NEAR_VERBATIM.
+    epsilon, decoding : of the near-verbatim search
+    leaving : set of window ids
+    """
+    cases = []
+    for (pair, document, control), (windows, scores, near) in zip(pairs, tables, strict=True):
+        scored = with_near_verbatim(
+            CENSUS_SCORES.read(scores),
+            NEAR_VERBATIM.read(near),
+            epsilon=epsilon,
+            decoding=decoding,
+        )
+        cut = CENSUS_WINDOWS.read(windows)
+        cases.append(Case(pair, model, document, control, texts[document], cut, scored, leaving))
+    return cases

@@ -5,7 +5,7 @@ Source: Cooper et al. 2026, section 5 and appendix E.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from memfoil import decontaminate
+from memfoil.census.case import Case
 from memfoil.encoding import encode
 from memfoil.errors import InvalidScores
 from memfoil.index import Index
@@ -34,6 +35,46 @@ class Lookup(NamedTuple):
     max_distance: int
     ngram_tokens: int
     max_piece_count: int
+
+
+def judge_all(
+    cases: Sequence[Case],
+    texts: Mapping[str, str],
+    references: Mapping[str, Index],
+    tokenizer: Any,
+    lookup: Lookup,
+    review: str | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The verdicts on the controls of all pairs of a model, and the windows that leave.
+
+    Parameters
+    ----------
+    texts : mapping
+        Document id to text.
+    review : path, optional
+        A review sheet that a person has filled in.
+
+    Returns
+    -------
+    controls, left_out : CENSUS_CONTROLS and LEFT_OUT frames
+
+    Raises
+    ------
+    InvalidTable
+        If the review names a window that is none of the controls'.
+    """
+    windows = [case.windows[case.windows["document_id"] == case.control] for case in cases]
+    known = {name for frame in windows for name in frame["window_id"]}
+    reviews = decontaminate.read_reviews(review, known) if review else None
+    found, gone = [], []
+    for case, cut in zip(cases, windows, strict=True):
+        scores = case.scores[case.scores["window_id"].isin(cut["window_id"])]
+        text = texts[case.control]
+        judged = judge(case.pair, text, cut, scores, references, tokenizer, lookup, reviews)
+        found.append(judged)
+        gone.append(leaving(judged, cut))
+    left_out = pd.concat(gone, ignore_index=True).drop_duplicates("item_id")
+    return pd.concat(found, ignore_index=True), left_out
 
 
 def judge(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from memfoil.stats.census import clears
 from memfoil.tables import CENSUS_HEAT, CENSUS_TRUTH
 
 
-def heat_runs(case: Case, budget: Budget) -> pd.DataFrame:
+def heat_runs(cases: Sequence[Case], budget: Budget) -> pd.DataFrame:
     """Runs of characters with the same best window, for every procedure and length of prefix.
 
     Returns
@@ -24,7 +25,7 @@ def heat_runs(case: Case, budget: Budget) -> pd.DataFrame:
 
     Source: Cooper et al. 2026, appendix E.2.
     """
-    parts = [_heat_runs(case, group, budget) for group in case.groups]
+    parts = [_heat_runs(case, group, budget) for case in cases for group in case.groups]
     frame = pd.concat(parts, ignore_index=True)
     return frame[[column.name for column in CENSUS_HEAT.columns]]
 
@@ -49,41 +50,46 @@ def _heat_runs(case: Case, group: Group, budget: Budget) -> pd.DataFrame:
 
 
 def truth(
-    case: Case, thresholds: pd.DataFrame, passages: pd.DataFrame, splits: pd.DataFrame
+    cases: Sequence[Case],
+    thresholds: pd.DataFrame,
+    passages: pd.DataFrame | None,
+    splits: pd.DataFrame | None,
 ) -> pd.DataFrame:
     """How much is found of what was read so often in training; characters in no passage: 0 times.
 
     Parameters
     ----------
-    passages, splits : PASSAGES and SPLITS tables
-        Of the run whose documents the case's are.
+    passages, splits : PASSAGES and SPLITS tables, or None where the truth is not known
+        Of the run whose documents the cases' are.
 
     Returns
     -------
-    CENSUS_TRUTH frame
+    CENSUS_TRUTH frame, empty where the truth is not known
     """
-    own = passages[passages["document_id"] == case.document]
-    read = own.merge(splits, on="passage_id", validate="one_to_one")
+    rows: list[dict[str, Any]] = []
+    if passages is not None and splits is not None:
+        for case in cases:
+            own = passages[passages["document_id"] == case.document]
+            read = own.merge(splits, on="passage_id", validate="one_to_one")
+            rows += _truth(case, thresholds, read)
+    return pd.DataFrame(rows, columns=[column.name for column in CENSUS_TRUTH.columns])
+
+
+def _truth(case: Case, thresholds: pd.DataFrame, read: pd.DataFrame) -> Iterator[dict[str, Any]]:
     times = np.zeros(len(case.text), np.int64)
-    for start, end, n in zip(
-        read["start_char"], read["end_char"], read["repetitions"], strict=True
-    ):
+    places = (read[name] for name in ("start_char", "end_char", "repetitions"))
+    for start, end, n in zip(*places, strict=True):
         times[start:end] = n
     found = taus(thresholds)
-    rows: list[dict[str, Any]] = []
     for group in case.groups:
         tau = -np.inf if group[1] == GREEDY else found[case.pair, group][0]
         memorized = clears(case.heat(group).log_score, tau)
         for n in np.unique(times):
             here = times == n
-            rows.append(
-                case.named(group)
-                | {
-                    "repetitions": int(n),
-                    "characters": int(here.sum()),
-                    "share": float(here.mean()),
-                    "memorized_chars": int(memorized[here].sum()),
-                    "found": float(memorized[here].mean()),
-                }
-            )
-    return pd.DataFrame(rows, columns=[column.name for column in CENSUS_TRUTH.columns])
+            yield case.named(group) | {
+                "repetitions": int(n),
+                "characters": int(here.sum()),
+                "share": float(here.mean()),
+                "memorized_chars": int(memorized[here].sum()),
+                "found": float(memorized[here].mean()),
+            }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,7 +123,7 @@ def _day(row: Mapping[str, str], name: str, where: str) -> datetime.date:
 def warnings(
     pairs: Sequence[Pair],
     cutoffs: Mapping[str, datetime.date | None],
-    kept_out: Collection[str] = (),
+    kept_out: Mapping[str, Collection[str]],
 ) -> list[str]:
     """Pairs whose control the model may have read, one line each.
 
@@ -131,29 +131,41 @@ def warnings(
     ----------
     cutoffs : mapping
         The last day of each model's training text, where it is known.
-    kept_out : collection of str
-        Documents that are known not to be in the training text, whatever their date.
+    kept_out : mapping
+        For each model the documents that are known not to be in its training text, whatever
+        their date.
     """
     return [
         f"pair {pair.pair}: the control {pair.control} is dated {pair.control_date}, not after "
-        f"{cutoffs[model]}, the cutoff of {model}: the model may have read it"
+        f"{cutoff}, the cutoff of {model}: the model may have read it"
         for pair in pairs
         for model in pair.models
         if (cutoff := cutoffs.get(model)) and pair.control_date <= cutoff
-        if pair.control not in kept_out
+        if pair.control not in kept_out.get(model, ())
     ]
 
 
-def refuse_same_text(pair: Pair, document: str, control: str) -> None:
-    """Refuse a pair whose two texts are one.
+def is_path(name: str) -> bool:
+    """Is a document of a pair named by a path, and not by its id?"""
+    return "/" in name or bool(Path(name).suffix)
+
+
+def refuse_same_texts(pairs: Iterable[tuple[str, str, str]], texts: Mapping[str, str]) -> None:
+    """Refuse a pair whose two texts differ in white space at most.
+
+    Parameters
+    ----------
+    pairs : iterable of (pair, document, control)
+    texts : mapping
+        Document id to text.
 
     Raises
     ------
     InvalidDocuments
-        If they differ in white space at most.
     """
-    if document.split() == control.split():
-        raise InvalidDocuments(
-            f"pair {pair.pair}: {pair.document} and {pair.control} are the same text; a control "
-            "is another text, which the model has not seen"
-        )
+    for pair, document, control in pairs:
+        if texts[document].split() == texts[control].split():
+            raise InvalidDocuments(
+                f"pair {pair}: {document} and {control} are the same text; a control is another "
+                "text, which the model has not seen"
+            )

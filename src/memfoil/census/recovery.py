@@ -12,40 +12,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memfoil.census.case import Budget, Case
+from memfoil.census.case import NEAR, Budget, Case
 from memfoil.census.results import taus
 from memfoil.stats.census import clears
 from memfoil.tables import CENSUS_RECOVERY
 
-NEAR = "near-verbatim"
 OUTPUTS = {"top-1": "top_distance", "pool": "pool_distance"}
 
 
-def with_near_verbatim(
-    scores: pd.DataFrame, near: pd.DataFrame, *, epsilon: int, decoding: str
-) -> pd.DataFrame:
-    """Scores with those of the procedure `near-verbatim` behind them.
-
-    A window that was searched has its bound at `epsilon` edits; one that was not has its own
-    probability under `decoding`, which is a bound too. No score is below that.
-
-    Parameters
-    ----------
-    scores : CENSUS_SCORES table
-    near : NEAR_VERBATIM table
-    """
-    searched = near.loc[near["radius"] == epsilon, ["window_id", "prefix_tokens", "log_mass"]]
-    own = scores[scores["procedure"] == decoding].merge(
-        searched, on=["window_id", "prefix_tokens"], how="left", validate="one_to_one"
-    )
-    own["log_score"] = np.fmax(own["log_score"], own["log_mass"])
-    own["procedure"] = NEAR
-    return pd.concat([scores, own[scores.columns]], ignore_index=True)
-
-
 def recovery(
-    case: Case,
-    beams: pd.DataFrame,
+    cases: Sequence[Case],
+    beam_searches: Sequence[pd.DataFrame],
     thresholds: pd.DataFrame,
     budget: Budget,
     *,
@@ -59,7 +36,7 @@ def recovery(
 
     Parameters
     ----------
-    beams : BEAM_SEARCHES table of the document's windows
+    beam_searches : BEAM_SEARCHES tables, one for each case, of its document's windows
     decoding : procedure under which was searched
 
     Returns
@@ -68,12 +45,12 @@ def recovery(
     """
     found = taus(thresholds)
     rows = [
-        _recovered(case, beams, (int(prefix), procedure), found[case.pair, (prefix, procedure)][0],
-                   budget, match, output)
+        _recovered(case, beams, group, found[case.pair, group][0], budget, match, output)
+        for case, beams in zip(cases, beam_searches, strict=True)
         for prefix in beams["prefix_tokens"].unique()
-        for match, procedure in (("verbatim", decoding), (NEAR, NEAR))
+        for match, group in (("verbatim", (int(prefix), decoding)), (NEAR, (int(prefix), NEAR)))
         for output in OUTPUTS
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows, columns=[column.name for column in CENSUS_RECOVERY.columns])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +47,37 @@ class Batch(NamedTuple):
     prefix_tokens: int
     prefixes: torch.Tensor
     suffixes: torch.Tensor
+
+
+def planned(
+    model: TorchModel,
+    windows: pd.DataFrame,
+    scores: pd.DataFrame,
+    document: str,
+    prefix_tokens: Sequence[int],
+    *,
+    windows_searched: int | str,
+    **settings: Any,
+) -> tuple[Search, list[Batch], list[Batch]]:
+    """The search, its batches, and those of the document alone.
+
+    Parameters
+    ----------
+    windows, scores : CENSUS_WINDOWS and CENSUS_SCORES tables of document and control
+    windows_searched : int or "all"
+        Of each text so many windows are searched, those with the largest score.
+    settings : as `Search` has them
+    """
+    search = Search(**settings)
+    most = len(windows) if windows_searched == "all" else int(windows_searched)
+    todo, book = [], []
+    for length in prefix_tokens:
+        chosen = most_probable(
+            windows, scores, decoding=search.decoding, prefix_tokens=length, most=most
+        )
+        todo += batches(model, chosen, length)
+        book += batches(model, chosen[chosen["document_id"] == document], length)
+    return search, todo, book
 
 
 def most_probable(

@@ -153,3 +153,8 @@ def read_all(
         pd.DataFrame(rows, columns=[column.name for column in CENSUS_TEXTS.columns]),
         pd.DataFrame(left_out, columns=[column.name for column in LEFT_OUT.columns], dtype=object),
     )
+
+
+def by_name(texts: pd.DataFrame) -> dict[str, str]:
+    """Document id to text of a CENSUS_TEXTS table."""
+    return dict(zip(texts["document_id"], texts["text"], strict=True))

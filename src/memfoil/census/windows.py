@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,6 +92,15 @@ def windows(
         frame[[column.name for column in CENSUS_WINDOWS.columns]],
         pd.DataFrame(left_out, columns=[column.name for column in LEFT_OUT.columns], dtype=object),
     )
+
+
+def windows_of_texts(
+    texts: Mapping[str, str], names: Sequence[str], tokenizer: Any, **cut: Any
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The windows of several texts, in the order named; `cut` as `windows` takes it."""
+    tables = [windows(name, texts[name], tokenizer, **cut) for name in names]
+    frames, left_out = zip(*tables, strict=True)
+    return pd.concat(frames, ignore_index=True), pd.concat(left_out, ignore_index=True)
 
 
 def _window_starts(text: str, tokenizer: Any, stride: Mapping[str, int]) -> Iterator[_Tokens]:
