@@ -6,12 +6,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pydivsufsort import divsufsort
+from numba import config
 
 from memfoil.errors import InvalidIndex
 from memfoil.index.checks import check_completely
@@ -23,7 +24,10 @@ from memfoil.index.files import (
     refuse_path,
     token_type,
 )
+from memfoil.index.suffixes import suffix_array
 from memfoil.tables import digest
+
+WRITTEN_TOGETHER = 1 << 22
 
 
 def build(
@@ -51,8 +55,7 @@ def build(
         Name or digest of the tokenizer, kept beside the files.
     shards : int
         Contiguous parts of about the same number of tokens, each with its own suffix array;
-        answers do not depend on it. Building needs about 30 bytes of memory per token of a
-        shard at two bytes an id, 60 at four.
+        answers do not depend on it.
 
     Raises
     ------
@@ -65,14 +68,19 @@ def build(
     if folder.exists() and not (folder / MANIFEST).exists() and any(folder.iterdir()):
         raise InvalidIndex(f"{folder}: exists and is not an index; choose another name")
     ids, ends = _tokens(corpus, vocab_size)
+    threads = config.NUMBA_NUM_THREADS
     with _renamed(folder) as partial:
         for number, (first, last) in enumerate(_parts(ends, shards)):
             names = corpus["document_id"].iloc[first:last]
-            _write_shard(partial, number, ids, ends[first : last + 1], names)
-            check_completely(map_shard(partial, number, ids.dtype), vocab_size)
-        files = {
-            path.name: (path.stat().st_size, digest(path)) for path in sorted(partial.iterdir())
-        }
+            _write_shard(partial, number, ids, ends[first : last + 1], names, threads)
+            check_completely(map_shard(partial, number, ids.dtype), vocab_size, threads)
+        paths = sorted(partial.iterdir())
+        with ThreadPoolExecutor(threads) as pool:
+            digests = pool.map(digest, paths)
+            files = {
+                path.name: (path.stat().st_size, sha256)
+                for path, sha256 in zip(paths, digests, strict=True)
+            }
         Manifest(vocab_size, tokenizer, len(ids), len(corpus), number + 1, files).write(partial)
 
 
@@ -85,10 +93,11 @@ def _tokens(corpus: pd.DataFrame, vocab_size: int) -> tuple[np.ndarray, np.ndarr
         raise InvalidIndex(f"document {names[names.duplicated()].iloc[0]} occurs more than once")
     ends = np.cumsum([0, *map(len, corpus["token_ids"])])
     full = [ids for ids in corpus["token_ids"] if len(ids)]
-    ids = np.concatenate([np.empty(0, np.int64), *full], dtype=np.int64)
-    bad = (ids < 0) | (ids >= vocab_size)
-    if bad.any():
-        at = int(np.argmax(bad))
+    narrow = all(isinstance(ids, np.ndarray) and ids.dtype == np.int32 for ids in full)
+    dtype = np.int32 if narrow else np.int64
+    ids: np.ndarray = np.concatenate([np.empty(0, dtype), *full], dtype=dtype)
+    if len(ids) and (ids.min() < 0 or ids.max() >= vocab_size):
+        at = int(np.argmax((ids < 0) | (ids >= vocab_size)))
         document = int(np.searchsorted(ends, at, side="right")) - 1
         raise InvalidIndex(
             f"document {names.iloc[document]}, token {at - ends[document]}: id {ids[at]} is "
@@ -106,7 +115,7 @@ def _parts(ends: np.ndarray, shards: int) -> list[tuple[int, int]]:
 
 
 def _write_shard(
-    folder: Path, number: int, ids: np.ndarray, ends: np.ndarray, names: pd.Series
+    folder: Path, number: int, ids: np.ndarray, ends: np.ndarray, names: pd.Series, threads: int
 ) -> None:
     """Write the files of the documents that end at `ends[1:]` and start at `ends[:-1]`."""
     separators = ends[:-1] - ends[0] + np.arange(len(names))
@@ -116,28 +125,35 @@ def _write_shard(
     tokens[is_id] = ids[ends[0] : ends[-1]]
     tokens.tofile(folder / f"tokenized.{number}")
     (separators * tokens.itemsize).astype("<u8").tofile(folder / f"offset.{number}")
-    _suffix_array(tokens).tofile(folder / f"table.{number}")
+    _table(tokens, threads).tofile(folder / f"table.{number}")
 
     lines = [json.dumps({"document_id": str(name)}) + "\n" for name in names]
     (folder / f"metadata.{number}").write_text("".join(lines), encoding="ascii")
     starts = np.cumsum([0, *map(len, lines[:-1])])
     starts.astype("<u8").tofile(folder / f"metaoff.{number}")
 
-    values, counts = np.unique(tokens, return_counts=True)
+    values, counts = _counted(tokens)
     unigrams = "".join(f"{id_} {count}\n" for id_, count in zip(values, counts, strict=True))
     (folder / f"unigram.{number}").write_text(unigrams)
 
 
-def _suffix_array(tokens: np.ndarray) -> np.ndarray:
-    """The bytes of all pointers, suffixes in the order of their bytes.
+def _counted(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ids that occur, and how often each does."""
+    if tokens.itemsize > 2:
+        return np.unique(tokens, return_counts=True)
+    counts = np.bincount(tokens)
+    return np.flatnonzero(counts), counts[counts > 0]
 
-    The suffix array of the bytes themselves, less the suffixes that start inside an id, is what
-    infini-gram wants, without any swapping.
-    """
-    pointers = divsufsort(tokens.view(np.uint8))
-    pointers = pointers[pointers % tokens.itemsize == 0].astype("<i8")
+
+def _table(tokens: np.ndarray, threads: int) -> np.ndarray:
+    """The bytes of all pointers, suffixes in the order of their bytes."""
     width = pointer_width(tokens.nbytes)
-    return np.ascontiguousarray(pointers.view(np.uint8).reshape(-1, 8)[:, :width])
+    positions = suffix_array(tokens, threads)
+    table = np.empty((len(positions), width), np.uint8)
+    for start in range(0, len(positions), WRITTEN_TOGETHER):
+        pointers = positions[start : start + WRITTEN_TOGETHER].astype("<i8") * tokens.itemsize
+        table[start : start + WRITTEN_TOGETHER] = pointers.view(np.uint8).reshape(-1, 8)[:, :width]
+    return table
 
 
 @contextmanager

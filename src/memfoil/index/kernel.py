@@ -40,7 +40,7 @@ def pointer(table: np.ndarray, width: int, rank: int) -> int:
 @compiled
 def position(tokens: np.ndarray, table: np.ndarray, width: int, rank: int) -> int:
     """Token at which the suffix of a rank starts."""
-    return pointer(table, width, rank) // tokens.itemsize
+    return pointer(table, width, rank) >> (tokens.itemsize // 2)
 
 
 @compiled
@@ -313,28 +313,64 @@ def sample_fault(
 
 
 @compiled
-def fault(tokens: np.ndarray, table: np.ndarray, width: int, rank_of: np.ndarray) -> int:
-    """First rank at which the table is not the suffix array of the tokens, -1 if it is.
+def order_fault(
+    tokens: np.ndarray,
+    table: np.ndarray,
+    width: int,
+    first: int,
+    last: int,
+    depth: int,
+    seen: np.ndarray,
+    undecided: np.ndarray,
+) -> tuple[int, int]:
+    """First of the ranks first..last-1 with a false pointer, or above the next rank's suffix.
 
-    Complete, in linear time: two suffixes that start with the same id are in order if those
-    behind them are. `rank_of`, one number per token, all -1, receives the inverse.
+    `seen`, one byte per token, is marked where a pointer leads. Ranks whose suffix agrees with the
+    next for `depth` tokens go into `undecided`. Returns the rank, -1 if there is none, and how many
+    are undecided.
     """
-    for rank in range(tokens.size):
+    n, a = 0, -1
+    for rank in range(first, min(last + 1, tokens.size)):
         at = pointer(table, width, rank)
-        if at % tokens.itemsize or at // tokens.itemsize >= tokens.size:
-            return rank
-        if rank_of[at // tokens.itemsize] >= 0:
-            return rank
-        rank_of[at // tokens.itemsize] = rank
-    for rank in range(tokens.size - 1):
+        if at % tokens.itemsize or at >= tokens.size * tokens.itemsize:
+            return rank, n
+        b = at >> (tokens.itemsize // 2)
+        if rank < last:
+            seen[b] = 1
+        if rank > first:
+            same = agreement(tokens, a, tokens, b, min(b + depth, tokens.size), 0)
+            if a == b or b + same == tokens.size:
+                return rank - 1, n
+            if same == depth:
+                undecided[n] = rank - 1
+                n += 1
+            elif a + same < tokens.size and below(tokens[b + same], tokens[a + same]):
+                return rank - 1, n
+        a = b
+    return -1, n
+
+
+@compiled
+def place(
+    tokens: np.ndarray, table: np.ndarray, width: int, first: int, last: int, rank_of: np.ndarray
+) -> None:
+    """The ranks first..last-1 at the tokens where their suffixes start."""
+    for rank in range(first, last):
+        rank_of[position(tokens, table, width, rank)] = rank
+
+
+@compiled
+def rank_fault(
+    tokens: np.ndarray, table: np.ndarray, width: int, undecided: np.ndarray, rank_of: np.ndarray
+) -> int:
+    """First of the undecided ranks whose suffix is above the next, -1 if there is none.
+
+    Two suffixes that start with the same token are in order if those behind them are; it is enough
+    that this holds for every pair of neighbours that was not compared to its end.
+    """
+    for rank in undecided:
         a = position(tokens, table, width, rank)
         b = position(tokens, table, width, rank + 1)
-        if tokens[a] != tokens[b]:
-            ordered = below(tokens[a], tokens[b])
-        else:
-            ordered = a + 1 == tokens.size or (
-                b + 1 < tokens.size and rank_of[a + 1] < rank_of[b + 1]
-            )
-        if not ordered:
+        if a + 1 < tokens.size and (b + 1 == tokens.size or rank_of[a + 1] > rank_of[b + 1]):
             return rank
     return -1
