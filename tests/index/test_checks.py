@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from memfoil.errors import InvalidIndex
 from memfoil.index import build, open_index, verify
+from memfoil.index.checks import check_completely
+from memfoil.index.files import map_shard
 
 VOCAB_SIZE = 500
 DOCUMENTS = np.random.default_rng(0).integers(0, VOCAB_SIZE, (40, 20)).tolist()
@@ -203,3 +205,34 @@ def test_a_folder_without_an_index_is_refused(tmp_path, make):
 def test_a_repetitive_text_is_checked_in_reasonable_time(indexed):
     with indexed([[1] * 200_000], vocab_size=3) as index:
         assert index.count([1] * 199_999) == 2
+
+
+@pytest.mark.parametrize("compared", [1, 2, 256])
+def test_every_wrong_order_of_a_small_array_is_found(tmp_path, corpus, monkeypatch, compared):
+    """Swapped, doubled, shuffled and shifted pointers of texts that repeat themselves."""
+    monkeypatch.setattr("memfoil.index.checks.COMPARED", compared)
+    rng = np.random.default_rng(compared)
+    for number in range(6):
+        unit = rng.integers(0, 2, number % 3 + 1)
+        documents = [np.tile(unit, times).tolist() for times in rng.integers(1, 8, 4)]
+        folder = tmp_path / str(number)
+        build(corpus(documents), folder, vocab_size=10)
+        n = (folder / "tokenized.0").stat().st_size // 2
+        right = np.fromfile(folder / "table.0", np.uint8).reshape(n, -1)
+        for kind in range(60):
+            wrong, (i, j) = right.copy(), rng.integers(0, n, 2)
+            if kind % 4 == 0:
+                wrong[[i, j]] = wrong[[j, i]]
+            elif kind % 4 == 1:
+                wrong[i] = wrong[j]
+            elif kind % 4 == 2:
+                wrong = wrong[rng.permutation(n)]
+            else:
+                wrong[i, 0] ^= 2 * rng.integers(1, 4)
+            wrong.tofile(folder / "table.0")
+            shard = map_shard(folder, 0, np.dtype("<u2"))
+            if np.array_equal(wrong, right):
+                check_completely(shard, 10, threads=2)
+            else:
+                with pytest.raises(InvalidIndex, match="table.0"):
+                    check_completely(shard, 10, threads=2)

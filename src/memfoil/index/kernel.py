@@ -320,14 +320,12 @@ def order_fault(
     first: int,
     last: int,
     depth: int,
-    seen: np.ndarray,
     undecided: np.ndarray,
 ) -> tuple[int, int]:
     """First of the ranks first..last-1 with a false pointer, or above the next rank's suffix.
 
-    `seen`, one byte per token, is marked where a pointer leads. Ranks whose suffix agrees with the
-    next for `depth` tokens go into `undecided`. Returns the rank, -1 if there is none, and how many
-    are undecided.
+    Ranks whose suffix agrees with the next for `depth` tokens go into `undecided`. Returns the
+    rank, -1 if there is none, and how many are undecided.
     """
     n, a = 0, -1
     for rank in range(first, min(last + 1, tokens.size)):
@@ -335,8 +333,6 @@ def order_fault(
         if at % tokens.itemsize or at >= tokens.size * tokens.itemsize:
             return rank, n
         b = at >> (tokens.itemsize // 2)
-        if rank < last:
-            seen[b] = 1
         if rank > first:
             same = agreement(tokens, a, tokens, b, min(b + depth, tokens.size), 0)
             if a == b or b + same == tokens.size:
