@@ -234,5 +234,5 @@ def test_every_wrong_order_of_a_small_array_is_found(tmp_path, corpus, monkeypat
             if np.array_equal(wrong, right):
                 check_completely(shard, 10, threads=2)
             else:
-                with pytest.raises(InvalidIndex, match="table.0"):
+                with pytest.raises(InvalidIndex, match=r"table\.0"):
                     check_completely(shard, 10, threads=2)
