@@ -511,6 +511,7 @@ function layScale() {
   delta.style.width = `calc(${part(decades)} + 16px)`;
   budget.style.marginLeft = "-8px";
   budget.style.width = "calc(100% + 16px)";
+  $("scale").style.visibility = view.has_threshold ? "" : "hidden"; // greedy has one score: 1
   delta.max = decades;
   delta.disabled = view.tau === -Infinity || view.tau >= -0.1;
   budget.max = whole;
