@@ -13,7 +13,7 @@ from memfoil import tables
 from memfoil.errors import InvalidConfiguration
 from memfoil.index import open_index, open_remote, require_tokenizer_of
 from memfoil.index.remote import CANNOT, RemoteIndex
-from memfoil.tracing.page import page as shown_as_page
+from memfoil.tracing.page import write_page
 from memfoil.tracing.trace import GENERATIONS_TOGETHER, Mode, maximal_spans, trace
 from memfoil.tracing.words import Reader
 
@@ -52,9 +52,7 @@ def trace_file(
         table, parts = tables.TRACES, trace(frame, opened, seed=seed, mode=mode, reader=reader)
     table.write_parts(_shown(parts, len(frame)), out, tables.Provenance("trace", inputs, seed=seed))
     if page and reader is not None:
-        html = shown_as_page(frame, tables.TRACES.read(out), reader, title=f"Traces in {index}")
-        with tables.atomic(page) as temporary:
-            temporary.write_text(html, encoding="utf-8")
+        write_page(frame, tables.TRACES.read(out), reader, page, title=f"Traces in {index}")
     return f"{out}: {len(frame):,} generations traced"
 
 

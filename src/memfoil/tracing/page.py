@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import jinja2
 import numpy as np
 import pandas as pd
 
+from memfoil.tables import atomic
 from memfoil.tracing.reproduction import LONG, LOOPS_FROM
 from memfoil.tracing.words import Reader
 
@@ -16,6 +18,18 @@ MOST_GENERATIONS = 500
 MOST_DOCUMENTS = 3
 MARGIN_TOKENS = 60
 """Of a document on each side of its span."""
+
+
+def write_page(
+    generations: pd.DataFrame,
+    traces: pd.DataFrame,
+    reader: Reader,
+    path: str | Path,
+    title: str,
+) -> None:
+    """Write the page of a run: to a temporary name, then renamed. See `page`."""
+    with atomic(path) as temporary:
+        temporary.write_text(page(generations, traces, reader, title), encoding="utf-8")
 
 
 def page(generations: pd.DataFrame, traces: pd.DataFrame, reader: Reader, title: str) -> str:
