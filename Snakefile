@@ -14,6 +14,12 @@ include: "workflow/rules/calibration.smk"
 include: "workflow/rules/report.smk"
 
 
+if config["prompts"]:
+
+    include: "workflow/rules/prompt_inputs.smk"
+    include: "workflow/rules/prompts.smk"
+
+
 rule all:
     """The calibrated audit of every model of the run."""
     default_target: True
@@ -33,4 +39,5 @@ rule all:
         expand(
             "results/{run}/report/{model}/claims.csv", run=RUN, model=config["models"]
         ),
+        of_each_search("small", "summary.md"),
         expand("results/{run}/summary.md", run=RUN),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ FIGURES = (
     "validity",
     "match_check",
 )
+TRAINED_HERE = {"testbed": "testbed/model", "testbed-taught": "testbed/taught"}
 DEFAULT_SETTINGS = {"dtype": "float32", "device": "cpu", "start_of_text": "auto"}
 
 
@@ -94,13 +95,7 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
     InvalidConfiguration
         Naming the key, the value, and what it must agree with.
     """
-    for name in config["models"]:
-        if name not in models:
-            raise InvalidConfiguration(
-                f"models: {name} is not in config/models.yaml; there are {', '.join(models)}"
-            )
-        if models[name]["source"] == "testbed" and not config["testbed"]:
-            raise InvalidConfiguration(f"models: {name} is trained by the run, but testbed is null")
+    _check_models(config, models, config["models"], "models")
     names = [pool["name"] for pool in config["pools"]]
     for name in names:
         if names.count(name) > 1:
@@ -141,6 +136,61 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
         value, known = config["report"][key], config[section][of]
         if value not in known:
             raise InvalidConfiguration(f"report/{key}: {value} is not in {section}/{of}, {known}")
+    if config["prompts"]:
+        _check_models(config, models, named_models(config), "prompts")
+        _check_prompts(config)
+
+
+def _check_models(
+    config: Mapping[str, Any], models: Mapping[str, Any], names: Iterable[str], key: str
+) -> None:
+    for name in names:
+        if name not in models:
+            raise InvalidConfiguration(
+                f"{key}: {name} is not in config/models.yaml; there are {', '.join(models)}"
+            )
+        if models[name]["source"] in TRAINED_HERE and not config["testbed"]:
+            raise InvalidConfiguration(
+                f"{key}: {name} is trained by the run, but testbed is null"
+                + "; give prompts searches and sets of their own, or null" * (key == "prompts")
+            )
+
+
+def searches(config: Mapping[str, Any], extent: str) -> list[Mapping[str, Any]]:
+    """The prompt searches of an extent: `small` is the default run's, `full` all of them."""
+    listed = config["prompts"]["searches"] if config["prompts"] else []
+    return [search for search in listed if extent == "full" or search["default_run"]]
+
+
+def procedures(config: Mapping[str, Any], model: str, frame: str) -> list[str]:
+    """The procedures of one prompt search."""
+    return [
+        procedure
+        for search in config["prompts"]["searches"]
+        if (search["model"], search["frame"]) == (model, frame)
+        for procedure in search["procedures"]
+    ]
+
+
+def target_sets(config: Mapping[str, Any], extent: str) -> list[dict[str, Any]]:
+    """The sets of target sequences of an extent, each with the number that is wanted."""
+    sets = []
+    for each in config["prompts"]["sets"]:
+        kept = {key: value for key, value in each.items() if key != "default_run"}
+        if extent == "full":
+            sets.append(kept)
+        elif each.get("default_run"):
+            sets.append(kept | {"sequences": each["default_run"]})
+    return sets
+
+
+def named_models(config: Mapping[str, Any]) -> list[str]:
+    """Every model that a run names: those audited, those searched, and the draft model."""
+    named = list(config["models"])
+    if config["prompts"]:
+        named += [search["model"] for search in config["prompts"]["searches"]]
+        named += [config["prompts"]["gcg"]["draft"]] if config["prompts"]["gcg"]["draft"] else []
+    return list(dict.fromkeys(named))
 
 
 def figures(config: Mapping[str, Any]) -> list[str]:
@@ -157,3 +207,37 @@ def figures(config: Mapping[str, Any]) -> list[str]:
 def settings(models: Mapping[str, Any], name: str) -> dict[str, Any]:
     """A model's entry with the defaults filled in; its tokenizer is its own unless named."""
     return {"tokenizer": name, "revision": None} | DEFAULT_SETTINGS | dict(models[name])
+
+
+def _check_prompts(config: Mapping[str, Any]) -> None:
+    """Refuse prompt searches that would compare nothing."""
+    pools = {pool["name"] for pool in config["pools"]}
+    named = [each["name"] for each in config["prompts"]["sets"]]
+    for each in config["prompts"]["sets"]:
+        if named.count(each["name"]) > 1:
+            raise InvalidConfiguration(f"prompts/sets: {each['name']} occurs more than once")
+        if each.get("pool", next(iter(pools))) not in pools:
+            raise InvalidConfiguration(
+                f"prompts/sets: {each['name']}: pool {each['pool']} is not among the pools; there "
+                f"are {', '.join(sorted(pools))}"
+            )
+        if "repetitions" in each and not config["testbed"]:
+            raise InvalidConfiguration(
+                f"prompts/sets: {each['name']}: repetitions are known only with a testbed"
+            )
+    extents = [extent for extent in ("full", "small") if searches(config, extent)]
+    for extent in extents:
+        roles = {each["role"] for each in target_sets(config, extent)}
+        for role in ("candidate", "control"):
+            if role not in roles:
+                raise InvalidConfiguration(
+                    f"prompts/sets: no {role} set{' in the default run' * (extent == 'small')}; "
+                    "a comparison needs both roles"
+                )
+    pairs = [(search["model"], search["frame"]) for search in config["prompts"]["searches"]]
+    for model, frame in pairs:
+        if pairs.count((model, frame)) > 1:
+            raise InvalidConfiguration(
+                f"prompts/searches: {model}, {frame} occurs more than once; list its procedures "
+                "together"
+            )

@@ -97,7 +97,7 @@ def compare(
 
     Parameters
     ----------
-    scores : SCORES table
+    scores : SCORES or GENERAL_SCORES table
         One row for every sequence, procedure and suffix length.
     sequences : SEQUENCES table
         Whose `role` and `pool` say who is judged, and by whom.
@@ -157,12 +157,15 @@ def _members(
 def _matrix(
     scores: pd.DataFrame, names: pd.Index
 ) -> tuple[tuple[tuple[str, int], ...], NDArray[np.float64]]:
-    values = scores["log_score"].to_numpy(dtype=np.float64)
-    bad = np.isnan(values) | (values > 0)
+    general = "score" in scores
+    values = scores["score" if general else "log_score"].to_numpy(dtype=np.float64)
+    bad = np.isnan(values) if general else np.isnan(values) | (values > 0)
     if bad.any():
         row = int(np.argmax(bad))
         raise InvalidScores(
-            f"scores: column log_score, row {row}: {values[row]} is not the natural log of a "
+            f"scores: column score, row {row}: NaN is not a score"
+            if general
+            else f"scores: column log_score, row {row}: {values[row]} is not the natural log of a "
             "probability (at most 0, -inf allowed)"
         )
     column = names.get_indexer(pd.Index(scores["sequence_id"]))

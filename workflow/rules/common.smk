@@ -16,7 +16,10 @@ with shown_once():
     configuration.check_run(config, MODELS)
 
 RUN = config["run"]
-SETTINGS = {name: configuration.settings(MODELS, name) for name in config["models"]}
+SETTINGS = {
+    name: configuration.settings(MODELS, name)
+    for name in configuration.named_models(config)
+}
 TOKENIZERS = {
     settings["tokenizer"]: name for name, settings in reversed(SETTINGS.items())
 }
@@ -36,15 +39,19 @@ def code_of(script):
 def folder_of(name):
     """The folder of a model, if it has one: what the run trained, or a folder that is there."""
     source = SETTINGS[name]["source"]
-    if source == "testbed":
-        return [f"results/{RUN}/testbed/model"]
+    if source in configuration.TRAINED_HERE:
+        return [f"results/{RUN}/{configuration.TRAINED_HERE[source]}"]
     return [source] if Path(source).is_dir() else []
+
+
+def is_trained_here(name):
+    return SETTINGS[name]["source"] in configuration.TRAINED_HERE
 
 
 def tokenizer_of(tokenizer):
     """The folder of a tokenizer: the testbed's is there before its model is."""
     name = TOKENIZERS[tokenizer]
-    if SETTINGS[name]["source"] == "testbed":
+    if is_trained_here(name):
         return [f"results/{RUN}/testbed/tokenizer"]
     return folder_of(name)
 
@@ -67,9 +74,17 @@ def of_each_model(path):
     """A table of every model of the run, in the order of the configuration."""
     return [
         f"results/{RUN}/"
-        + path.format(model=name, tokenizer=settings["tokenizer"])
+        + path.format(model=name, tokenizer=SETTINGS[name]["tokenizer"])
         + ".parquet"
-        for name, settings in SETTINGS.items()
+        for name in config["models"]
+    ]
+
+
+def of_each_search(extent, file):
+    """A file of every search, in the order of the configuration."""
+    return [
+        f"results/{RUN}/prompts/{extent}/{search['model']}/{search['frame']}/{file}"
+        for search in configuration.searches(config, extent)
     ]
 
 

@@ -94,7 +94,9 @@ rule summary:
             "results/{run}/left_out/{stage}.parquet",
             run=RUN,
             stage=["documents", "passages", "draws"]
-            + [f"sequences/{tokenizer}" for tokenizer in TOKENIZERS],
+            + [
+                f"sequences/{SETTINGS[name]['tokenizer']}" for name in config["models"]
+            ],
         ),
     output:
         summary=report(

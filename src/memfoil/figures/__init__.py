@@ -3,6 +3,7 @@
 from memfoil.figures.checks import match_check, validity
 from memfoil.figures.claims import margin, query_budget
 from memfoil.figures.greedy import greedy_rates
+from memfoil.figures.prompts import parrot_scores, prompt_criteria, prompt_searches
 from memfoil.figures.rates import operating_points, repetitions, suffix_sweep
 from memfoil.figures.style import save
 from memfoil.figures.thresholds import control_pools, decontamination, tail_distribution
@@ -14,6 +15,9 @@ __all__ = [
     "margin",
     "match_check",
     "operating_points",
+    "parrot_scores",
+    "prompt_criteria",
+    "prompt_searches",
     "query_budget",
     "repetitions",
     "save",

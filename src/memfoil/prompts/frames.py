@@ -75,6 +75,11 @@ class Frame:
         return torch.tensor(printable)
 
 
+def plain(tokenizer: Any, start: Ids = ()) -> Frame:
+    """The prompt alone, after start-of-text."""
+    return Frame(bare(tokenizer), start, start, (), str, ("", ""), _special(tokenizer))
+
+
 def frame(model: TorchModel, kind: str) -> Frame:
     """The frame that a model's prompts stand in.
 
@@ -90,14 +95,18 @@ def frame(model: TorchModel, kind: str) -> Frame:
     """
     if kind not in FRAMES:
         raise InvalidConfiguration(f"frame {kind!r} is unknown; there are {', '.join(FRAMES)}")
-    core, start = bare(model.tokenizer), model.start_of_text
-    special = frozenset(model.tokenizer.all_special_ids) | set(model.tokenizer.added_tokens_decoder)
+    start = model.start_of_text
     if kind == "plain":
-        return Frame(core, start, start, (), str, ("", ""), special)
+        return plain(model.tokenizer, start)
+    core = bare(model.tokenizer)
     core.encode_special_tokens = False  # a template's own words are special tokens
     render = _template(model)
     before, after, around = _sides(core, render, model)
-    return Frame(core, start, (*start, *before), after, render, around, special)
+    return Frame(core, start, (*start, *before), after, render, around, _special(model.tokenizer))
+
+
+def _special(tokenizer: Any) -> frozenset[int]:
+    return frozenset(tokenizer.all_special_ids) | frozenset(tokenizer.added_tokens_decoder)
 
 
 def _template(model: TorchModel) -> Callable[[str], str]:

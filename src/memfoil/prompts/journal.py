@@ -6,7 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memfoil.tables import atomic
+from memfoil.tables import Provenance, atomic
+
+
+def rests_on(provenance: Provenance, apart_from: str) -> list[Any]:
+    """What results rest on, but for one input: settings, code, and the other inputs."""
+    inputs = {path: digest for path, digest in provenance.inputs.items() if path != apart_from}
+    return [provenance.configuration, provenance.code, inputs]
 
 
 class Journal:

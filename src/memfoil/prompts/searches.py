@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from memfoil.prompts import gcg
 from memfoil.prompts.chance import generator_of
 from memfoil.prompts.compression import compression_ratio, miniprompt, shared_words
 from memfoil.prompts.elicitation import Elicitation
-from memfoil.prompts.frames import Frame, Ids
+from memfoil.prompts.frames import Ids, frame
 from memfoil.prompts.journal import Journal
 from memfoil.prompts.multi_prefix import Recall, budget, prefixes_needed, recall, search_prefixes
 from memfoil.prompts.success import judge
@@ -51,17 +50,30 @@ class Record(NamedTuple):
     losses: list[tuple[float, int]]
 
 
-@dataclass(frozen=True)
 class Searches:
-    """Searches in one model and frame. A run that the journal has is not made again."""
+    """Searches in one model and frame. A run that the journal has is not made again.
 
-    model: models.TorchModel
-    frame: Frame
-    top_k: int
-    width: int
-    seed: int
-    journal: Journal
-    draft: tuple[models.TorchModel, Frame] | None = None
+    With a draft model (in a frame of the same kind) candidates are chosen by probe sampling.
+    """
+
+    def __init__(
+        self,
+        model: models.TorchModel,
+        kind: str,
+        *,
+        top_k: int,
+        width: int,
+        seed: int,
+        journal: Journal,
+        draft: models.TorchModel | None = None,
+    ) -> None:
+        self.model = model
+        self.frame = frame(model, kind)
+        self.draft = (draft, frame(draft, kind)) if draft else None
+        self.top_k = top_k
+        self.width = width
+        self.seed = seed
+        self.journal = journal
 
     def run(
         self, target: Target, procedure: str, number: int, prompt_tokens: int, steps: int
@@ -86,9 +98,9 @@ class Searches:
     def _draft(self, target: Target) -> Elicitation | None:
         if self.draft is None:
             return None
-        model, frame = self.draft
-        (encoding,) = frame.core.encode_batch_fast([target.text], add_special_tokens=False)
-        return Elicitation(model, frame, tuple(encoding.ids))
+        model, around = self.draft
+        (encoding,) = around.core.encode_batch_fast([target.text], add_special_tokens=False)
+        return Elicitation(model, around, tuple(encoding.ids))
 
     def _row(self, target: Target, name: list[Any], found: gcg.Found) -> dict[str, Any]:
         task = Elicitation(self.model, self.frame, target.token_ids)

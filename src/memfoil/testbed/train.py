@@ -19,6 +19,8 @@ from memfoil.models import fast_cpu_memory
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
 
+Lesson = tuple[torch.Tensor, int]  # token ids, and how many of them are given, not learned
+
 NO_TARGET = -100
 
 
@@ -88,20 +90,28 @@ def train(
     if folder.exists() and not (folder / "config.json").exists() and any(folder.iterdir()):
         raise InvalidModel(f"{folder}: exists and is not a model folder; choose another name")
     sequences = _sequences(corpus, tokenizer, settings.context_tokens)
-    size = settings.batch_passages
-    batches = [sequences[i : i + size] for i in range(0, len(sequences), size)]
     fast_cpu_memory()
     torch.manual_seed(seed)
-    model = LlamaForCausalLM(_architecture(settings, tokenizer)).train()
-    optimizers = _optimizers(model, settings)
+    model = LlamaForCausalLM(_architecture(settings, tokenizer))
+    training = learn(model, [(ids, 1) for ids in sequences], settings, progress)
+    save(model, tokenizer, folder)
+    return training
+
+
+def learn(
+    model: LlamaForCausalLM, lessons: list[Lesson], settings: Settings, progress: Progress
+) -> pd.DataFrame:
+    """Let a model read lessons once, in their order; TRAINING frame."""
+    size = settings.batch_passages
+    batches = [lessons[i : i + size] for i in range(0, len(lessons), size)]
+    optimizers = _optimizers(model.train(), settings)
     rows: list[tuple[int, int, float, float]] = []
     tokens = 0
     for step, batch in enumerate(progress(batches, "training"), start=1):
         fraction = _schedule(step, len(batches), settings)
         loss = _step(model, optimizers, fraction, batch, settings.clip_norm)
-        tokens += sum(len(ids) - 1 for ids in batch)
+        tokens += sum(len(ids) - given for ids, given in batch)
         rows.append((step, tokens, loss, fraction * settings.muon_learning_rate))
-    _save(model, tokenizer, folder)
     return pd.DataFrame(rows, columns=["step", "tokens", "loss", "learning_rate"])
 
 
@@ -166,15 +176,20 @@ def _step(
     model: LlamaForCausalLM,
     optimizers: dict[torch.optim.Optimizer, float],
     fraction: float,
-    batch: list[torch.Tensor],
+    batch: list[Lesson],
     clip_norm: float,
 ) -> float:
-    padded = torch.nn.utils.rnn.pad_sequence(batch, batch_first=True, padding_value=NO_TARGET)
+    padded = torch.nn.utils.rnn.pad_sequence(
+        [ids for ids, _ in batch], batch_first=True, padding_value=NO_TARGET
+    )
+    targets = padded.clone()
+    for row, (_, given) in zip(targets, batch, strict=True):
+        row[:given] = NO_TARGET
     with torch.autocast("cpu", dtype=torch.bfloat16):
         # padding comes after every token it could disturb, so it needs no attention mask
         logits = model(padded[:, :-1].clamp(min=0), use_cache=False).logits
     loss = torch.nn.functional.cross_entropy(
-        logits.float().flatten(0, 1), padded[:, 1:].flatten(), ignore_index=NO_TARGET
+        logits.float().flatten(0, 1), targets[:, 1:].flatten(), ignore_index=NO_TARGET
     )
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
@@ -186,7 +201,8 @@ def _step(
     return loss.item()
 
 
-def _save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Save a model folder, which takes its name when it is complete."""
     temporary = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
