@@ -209,6 +209,17 @@ def test_impossible_vocabularies_are_refused(folder, capsys, size):
     assert f"vocabulary of {size} ids" in refused(capsys)
 
 
+def test_an_index_that_infini_gram_made(folder, capsys):
+    """It has no memfoil.json, so the number of ids must be given."""
+    build()
+    (folder / "idx" / "memfoil.json").unlink()
+    capsys.readouterr()
+    assert trace() == 2
+    assert "say how large the vocabulary is" in refused(capsys)
+    assert trace("--vocab-size", "65535", "--spans", "maximal") == 0
+    assert len(pd.read_parquet("out.parquet")) == 19
+
+
 def test_no_shard_is_refused(folder, capsys):
     assert build("--shards", "0") == 2
     assert "--shards 0: an index has at least one shard" in refused(capsys)

@@ -54,14 +54,14 @@ it is complete and checked: every pointer, and the order of all suffixes.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it succeeds, 2 after a user's mistake."""
+    """Run one command; 0 when it succeeds, 2 after a user's mistake or on a full disk."""
     try:
         arguments = _parser().parse_args(argv)
         arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads the output, such as `head`, has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except MemfoilError as error:
+    except (MemfoilError, OSError) as error:
         message = " ".join(str(error).split())
         print(f"memfoil: {message}", file=sys.stderr)  # noqa: T201
         return 2
@@ -153,6 +153,12 @@ def _add_trace(commands: Any) -> None:
         default="",
         help="of the generations: its folder or its name, which must be the index' own. A folder "
         "makes the other modes, --page, and matches but for white space and Unicode form possible",
+    )
+    trace.add_argument(
+        "--vocab-size",
+        type=int,
+        metavar="N",
+        help="number of ids, for an index that infini-gram made; by default the tokenizer's",
     )
     trace.add_argument("--seed", type=int, default=1, help="for the documents of frequent spans")
     trace.add_argument("--page", metavar="FILE", help="also write an HTML page to look at")

@@ -11,8 +11,9 @@ from tqdm import tqdm
 
 from memfoil import tables
 from memfoil.errors import InvalidConfiguration
-from memfoil.index import open_index, open_remote, require_tokenizer_of
-from memfoil.index.remote import CANNOT, RemoteIndex
+from memfoil.index import Searchable, open_index, open_remote, require_tokenizer_of
+from memfoil.index.files import MANIFEST
+from memfoil.index.remote import CANNOT
 from memfoil.tracing.page import write_page
 from memfoil.tracing.trace import GENERATIONS_TOGETHER, Mode, maximal_spans, trace
 from memfoil.tracing.words import Reader
@@ -25,6 +26,7 @@ def trace_file(
     spans: str,
     mode: Mode,
     tokenizer: str,
+    vocab_size: int | None,
     seed: int,
     page: str | None,
 ) -> str:
@@ -35,10 +37,15 @@ def trace_file(
     InvalidTable, InvalidIndex, InvalidModel, InvalidConfiguration, UnusableService
         With one line.
     """
-    opened = open_remote(index) if Path(index).is_file() else open_index(index)
-    if isinstance(opened, RemoteIndex):
-        print(f"memfoil: {index}: {CANNOT}", file=sys.stderr)  # noqa: T201
     reader, name = _reader_of(tokenizer)
+    opened: Searchable
+    if Path(index).is_file():
+        opened = open_remote(index)
+        print(f"memfoil: {index}: {CANNOT}", file=sys.stderr)  # noqa: T201
+    else:
+        if vocab_size is None and reader is not None and not (Path(index) / MANIFEST).exists():
+            vocab_size = reader.vocab_size
+        opened = open_index(index, vocab_size=vocab_size)
     require_tokenizer_of(opened, name, where=index)
     if page and (reader is None or spans == "maximal"):
         raise InvalidConfiguration(

@@ -21,6 +21,9 @@ ADVERSARIAL = [
     ([[0, 1, 2]], [[2, 0, 1, 2, 3], [0, 1, 2]]),
     ([[], [1]], [[1, 1], [2]]),
     ([[0, 1], [1, 2]], [[0, 1, 1, 2], [0, 1, 2]]),
+    # the first id sorts before all suffixes: the insertion point is rank 0
+    ([[2, 1], [1, 3]], [[0, 2, 1, 0], [0], [0, 0, 1, 3]]),
+    ([[3, 1, 3, 1]], [[3, 1, 3, 1, 3, 1], [2, 3, 1, 3, 1]]),
 ]
 
 
@@ -59,6 +62,8 @@ def of_each(found, bounds):
 @example(*ADVERSARIAL[2])
 @example(*ADVERSARIAL[3])
 @example(*ADVERSARIAL[4])
+@example(*ADVERSARIAL[6])
+@example(*ADVERSARIAL[7])
 def test_maximal_spans_are_those_of_brute_force(documents, sequences):
     _, bounds = flat(sequences)
     found = spans.maximal(longest(sequences, documents), bounds)
