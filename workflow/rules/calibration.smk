@@ -1,17 +1,3 @@
-def judged(wildcards):
-    """What the calibration of one model reads."""
-    tokenizer = SETTINGS[wildcards.model]["tokenizer"]
-    inputs = {
-        "scores": f"results/{RUN}/scores/{wildcards.model}.parquet",
-        "sequences": f"results/{RUN}/sequences/{tokenizer}.parquet",
-        "contamination": f"results/{RUN}/contamination/{tokenizer}.parquet",
-        "match": f"results/{RUN}/match/{tokenizer}.parquet",
-    }
-    if config["testbed"]:
-        inputs["splits"] = f"results/{RUN}/testbed/splits.parquet"
-    return inputs
-
-
 rule calibrate:
     """Thresholds, claims and rates at a fixed false-positive rate."""
     input:

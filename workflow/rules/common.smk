@@ -100,3 +100,17 @@ def index_of(tokenizer):
         if named
         else f"results/{RUN}/index/{tokenizer}"
     )
+
+
+def judged(wildcards):
+    """What the calibration of one model reads."""
+    tokenizer = SETTINGS[wildcards.model]["tokenizer"]
+    inputs = {
+        "scores": f"results/{RUN}/scores/{wildcards.model}.parquet",
+        "sequences": f"results/{RUN}/sequences/{tokenizer}.parquet",
+        "contamination": f"results/{RUN}/contamination/{tokenizer}.parquet",
+        "match": f"results/{RUN}/match/{tokenizer}.parquet",
+    }
+    if config["testbed"]:
+        inputs["splits"] = f"results/{RUN}/testbed/splits.parquet"
+    return inputs
