@@ -7,7 +7,8 @@ from test_metric import tables_of
 
 from memfoil import tables, testbed
 from memfoil.errors import InvalidConfiguration, InvalidScores
-from memfoil.propensity.foil import foil_splits, span_rates, span_scores
+from memfoil.propensity.foil import foil_splits
+from memfoil.propensity.spans import span_rates, span_scores
 from memfoil.stats import conformal
 
 DATES = {"cutoff": "1990-01-01", "first": "1900-01-01"}
@@ -51,7 +52,7 @@ def test_the_foil_is_drawn_from_the_same_years_and_from_nothing_else_used(dated,
 
 def test_too_few_passages_for_a_foil_are_one_line(dated, splits):
     taken = splits.assign(split=splits.split.where(splits.repetitions > 0, "held-out"))
-    with pytest.raises(InvalidConfiguration, match=r"propensity/foil: .* second text") as caught:
+    with pytest.raises(InvalidConfiguration, match=r"propensity/foil: .* are left over") as caught:
         foil_splits(taken, dated, **DATES, seed=1)
     assert "\n" not in str(caught.value)
 

@@ -205,8 +205,6 @@ def test_what_cannot_be_prompted_is_one_line(
 
     with pytest.raises(InvalidDocuments, match="no training document has 5000 tokens"):
         attempt(dataclasses.replace(PLAN, document_tokens=5000))
-    with pytest.raises(InvalidConfiguration, match="leaves no continuation"):
-        dataclasses.replace(PLAN, document_tokens=39)
     with pytest.raises(InvalidDocuments, match="occurs whole in the index"):
         attempt(sentences=sentences.tail(2))
     with pytest.raises(InvalidDocuments, match="propensity/specific"):

@@ -13,7 +13,7 @@ import pandas as pd
 
 from memfoil.propensity.keys import number
 from memfoil.propensity.metric import ALL, aligned, kept
-from memfoil.propensity.prompts import CAPABILITY, PROMPT_FREE, SETTINGS
+from memfoil.propensity.settings import CAPABILITY, PROMPT_FREE, SETTINGS
 from memfoil.stats.bootstrap import interval, ratio, resampled_sums, rule_of_three
 from memfoil.tables import PROMPTED
 from memfoil.tracing.texts import normalized

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memfoil.errors import InvalidTable
 from memfoil.propensity.keys import number
-from memfoil.propensity.prompts import CAPABILITY, SETTINGS
+from memfoil.propensity.settings import CAPABILITY, SETTINGS
 from memfoil.stats.bootstrap import interval, ratio, resampled_sums, rule_of_three
 from memfoil.tables import PROPENSITY
 from memfoil.tracing import measures

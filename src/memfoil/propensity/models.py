@@ -10,7 +10,7 @@ import pandas as pd
 from memfoil.errors import InvalidTable
 from memfoil.propensity.keys import number
 from memfoil.propensity.metric import ALL, NATURAL_LANGUAGE, aligned, kept, rates_of, totals
-from memfoil.propensity.prompts import PROMPT_FREE, SETTINGS
+from memfoil.propensity.settings import PROMPT_FREE, SETTINGS
 from memfoil.stats.bootstrap import interval
 
 

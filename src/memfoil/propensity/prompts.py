@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from memfoil.errors import InvalidConfiguration, InvalidDocuments
+from memfoil.errors import InvalidDocuments
 from memfoil.index import Searchable
 from memfoil.models.embeddings import Embedder
 from memfoil.propensity.documents import random_documents
@@ -23,10 +23,6 @@ from memfoil.propensity.similarity import closest, nearest
 from memfoil.tables import LEFT_OUT, PROMPTS
 from memfoil.testbed.split import smallest_keys
 from memfoil.tracing import Reader
-
-SETTINGS = ("unconditional", "minimal cue", "generic", "specific", "prefix")
-PROMPT_FREE = ("unconditional", "minimal cue")
-CAPABILITY = "prefix"
 
 UNFIT = "no whole sentence of the length drawn in the language"
 FAR = "others of its source are closer to the training text"
@@ -47,13 +43,6 @@ class Plan:
     similarity_documents: int
     common_share: float
     seed: int
-
-    def __post_init__(self) -> None:
-        if self.document_tokens < 2 * self.prefix_tokens:
-            raise InvalidConfiguration(
-                f"propensity/document_tokens: {self.document_tokens} leaves no continuation as "
-                f"long as a prefix of {self.prefix_tokens} tokens; ask for twice as many"
-            )
 
 
 def prompts(
