@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,11 @@ KEYS = {
     "generation_rate", "generation_interval", "calibrated_rate", "calibrated_interval",
     "alpha_star", "alpha_dagger",
 }  # fmt: skip
+
+
+PROGRAM = [
+    sys.executable, "-c", "import sys; from memfoil.cli import main; sys.exit(main())", "calibrate",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -224,6 +230,9 @@ def test_two_kinds_of_score(published, saved, complaint):
         (b"role,log_score\ncontrol,-1\ncandidate,abc\n", "column log_score, row 1: 'abc'"),
         (b"role,log_score\ncontrol,\n", "column log_score, row 0: NaN"),
         (b"role,log_score\ncontrol,-1,7\n", "not a readable CSV file"),
+        (b"role;log_score\ncontrol;-1,5\n", "separate columns by commas"),
+        (b"role\tlog_score\ncontrol\t-1.5\n", "separate columns by commas"),
+        (b"\nrole,log_score\n", "no rows"),
         (b"role,log_score,log_score\ncontrol,-1,-1\n", "column log_score occurs more than once"),
         (
             b"role,log_score,note\ncontrol,-1,x\ncontrol,-1,caf\xe9\n",
@@ -324,9 +333,30 @@ def test_a_command_that_is_incomplete(arguments, capsys):
 
 
 def test_a_reader_that_stops_early_is_no_mistake(published, saved):
-    command = [sys.executable, "-c", "import sys; from memfoil.cli import main; sys.exit(main())"]
-    command += ["calibrate", saved(published), "--alpha", "0.001"]
+    command = [*PROGRAM, saved(published), "--alpha", "0.001"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_one_line(published, saved):
+    command = [*PROGRAM, saved(published), "--alpha", "0.001"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr == "memfoil: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.slow
+def test_no_thread_outlives_the_answer(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("role,log_score\ncandidate,-1\n" + "control,-2\n" * 5)
+    command = [*PROGRAM, str(path), "--alpha", "0.01"]
+    for _ in range(3):
+        several = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(8)]
+        for process in several:
+            error = process.communicate()[1]
+            assert process.returncode == 2, error
+            assert error.count(b"\n") == 1

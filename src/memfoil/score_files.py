@@ -69,16 +69,23 @@ def _csv(path: Path) -> pa.Table:
     if not content.strip():
         raise InvalidTable(f"{path}: the file is empty")
     try:
-        content.decode()
+        header = content.decode().splitlines()[0]
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InvalidTable(
             f"{path}: line {line}: byte 0x{content[error.start]:02x} is not UTF-8; save the file "
             "as UTF-8"
         ) from None
+    if "," not in header and (";" in header or "\t" in header):
+        raise InvalidTable(
+            f"{path}: line 1: {header!r:.60} is one column; separate columns by commas, and write "
+            "numbers with a point"
+        )
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(content),
+            # A reader's thread that still ends while the process does would abort it.
+            read_options=pyarrow.csv.ReadOptions(use_threads=False),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(COLUMNS, pa.string())
