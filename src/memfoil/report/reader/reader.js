@@ -519,12 +519,16 @@ function layScale() {
   budget.value = state.budget;
   const every = [1, 2, 5, 10, 20, 50, 100].find(size => decades / size <= 6) ?? 200;
   ticks.replaceChildren();
-  for (let x = 0; x >= view.low; x -= every) {
-    const tick = document.createElement("span");
-    tick.style.left = percent(x);
-    tick.innerHTML = x === 0 ? "1" : `10<sup>${sign(x)}</sup>`;
-    ticks.append(tick);
-  }
+  const tick = (x, label) => {
+    const mark = document.createElement("span");
+    mark.style.left = percent(x);
+    mark.innerHTML = label;
+    ticks.append(mark);
+  };
+  const atTau = view.low === view.tau;
+  if (atTau) tick(view.low, "τ");
+  for (let x = 0; x >= view.low + (atTau ? 0.09 * decades : 0); x -= every)
+    tick(x, x === 0 ? "1" : `10<sup>${sign(x)}</sup>`);
 }
 
 function drawLegend() {
