@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -206,59 +207,90 @@ def check_traces(rows: pd.DataFrame, traced: list[Any]) -> None:
                 assert sorted(map(list, here["window"])) == sorted(windows)
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a task took: seconds of the clock, of all cores, and memory beyond what was there."""
+
+    wall: float
+    cpu: float
+    memory: int
+
+
+def cost(task: Callable[[], Any], before: Callable[[], Any] = lambda: None) -> Cost:
+    """Run a task in a process of its own, which sees what this one has in memory."""
+    queue = multiprocessing.get_context("fork").SimpleQueue()
+
+    def run() -> None:
+        before()
+        page = os.sysconf("SC_PAGE_SIZE")
+        resident = int(Path("/proc/self/statm").read_text().split()[1]) * page
+        cpu = sum(os.times()[:4])
+        wall, _ = seconds(task)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        queue.put(Cost(wall, sum(os.times()[:4]) - cpu, peak - resident))
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    assert not process.exitcode
+    return queue.get()
+
+
 def building(n_tokens: int, text: np.ndarray, folder: Path) -> list[dict[str, Any]]:
     """Seconds for an index of the same tokens."""
     parts = [text[i : i + DOCUMENT_TOKENS] for i in range(0, len(text), DOCUMENT_TOKENS)]
     corpus = pd.DataFrame({"document_id": range(len(parts)), "token_ids": parts})
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    ours, _ = seconds(lambda: build(corpus, folder / "ours", vocab_size=VOCABULARY))
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / n_tokens
-    sizes = sum(path.stat().st_size for path in (folder / "ours").iterdir()) / n_tokens
-    print(f"  built: {memory:.1f} bytes of memory per token, {sizes:.1f} on disk", flush=True)
-    one_part, _ = seconds(lambda: their_suffix_array(folder / "ours"))
-    stages = their_stages(folder / "ours")
-    pipeline = their_pipeline(parts, folder)
-    table = f"table, {CORES} cores"
+    ours = cost(
+        lambda: build(corpus, folder / "ours", vocab_size=VOCABULARY),
+        before=lambda: build(corpus[:10], folder / "few", vocab_size=VOCABULARY),
+    )
+    size = sum(path.stat().st_size for path in (folder / "ours").iterdir())
+    print(
+        f"  built with {ours.memory / n_tokens:.1f} bytes of memory per token, "
+        f"{size / n_tokens:.1f} on disk",
+        flush=True,
+    )
+    (folder / "source").mkdir()
+    lines = (json.dumps({"text": " ".join(map(str, part))}) + "\n" for part in parts)
+    (folder / "source" / "text.jsonl").write_text("".join(lines))
+    compared = {
+        "its program, from documents on": cost(lambda: their_program(folder)),
+        f"its table alone, {CORES} jobs": cost(lambda: their_stages(folder / "ours")),
+        "its table alone, in one part": cost(lambda: their_suffix_array(folder / "ours")),
+    }
     return [
-        row(n_tokens, f"build in seconds; infini-gram's own, {table}", ours, stages),
-        row(n_tokens, "build in seconds; infini-gram's own, table in one part", ours, one_part),
-        row(n_tokens, "build in seconds; infini-gram's own, from documents on", ours, pipeline),
+        row(n_tokens, f"build, seconds {kind}; {what}", getattr(ours, name), getattr(other, name))
+        for what, other in compared.items()
+        for kind, name in (("of the clock", "wall"), ("of all cores", "cpu"))
     ]
 
 
-def their_stages(folder: Path) -> float:
-    """Seconds of infini-gram's three stages for the table: make-part, merge, concat."""
+def their_stages(folder: Path) -> None:
+    """infini-gram's three stages for the table: make-part, merge, concat."""
     file = folder / "tokenized.0"
     size, ratio = file.stat().st_size, pointer_width(file.stat().st_size)
     share = size // CORES + size // CORES % 2
     with tempfile.TemporaryDirectory() as scratch:
-        parts, merged = Path(scratch, "parts"), Path(scratch, "merged")
+        parts, merged, whole = (Path(scratch, name) for name in ("parts", "merged", "whole"))
         parts.mkdir()
         merged.mkdir()
 
-        def call(command: str, **options: Any) -> subprocess.Popen[bytes]:
+        def start(command: str, **options: Any) -> subprocess.Popen[bytes]:
             given = {"data-file": file, "ratio": ratio, "token-width": 2} | {
                 name.replace("_", "-"): value for name, value in options.items()
             }
             words = [f"--{name}={value}" for name, value in given.items()]
             return subprocess.Popen([BUILDER, command, *words], stdout=subprocess.DEVNULL)
 
-        def stages() -> None:
-            ranges = [(i * share, min((i + 1) * share + 100_000, size)) for i in range(CORES)]
-            jobs = [call("make-part", parts_dir=parts, start_byte=a, end_byte=b) for a, b in ranges]
-            assert not any(job.wait() for job in jobs)
-            merge = call(
-                "merge", parts_dir=parts, merged_dir=merged, num_threads=CORES, hacksize=100_000
-            )
-            assert not merge.wait()
-            whole = Path(scratch, "whole")
-            concat = call("concat", merged_dir=merged, merged_file=whole, num_threads=CORES)
-            assert not concat.wait()
-
-        return seconds(stages)[0]
+        ranges = [(i * share, min((i + 1) * share + 100_000, size)) for i in range(CORES)]
+        jobs = [start("make-part", parts_dir=parts, start_byte=a, end_byte=b) for a, b in ranges]
+        assert not any(job.wait() for job in jobs)
+        shared = {"merged_dir": merged, "num_threads": CORES}
+        assert not start("merge", parts_dir=parts, hacksize=100_000, **shared).wait()
+        assert not start("concat", merged_file=whole, **shared).wait()
 
 
-PIPELINE = """
+PROGRAM = """
 import sys, transformers
 class Tokenizer:
     def encode(self, text): return [int(word) for word in text.split()]
@@ -268,17 +300,14 @@ main()
 """
 
 
-def their_pipeline(parts: list[np.ndarray], folder: Path) -> float:
-    """Seconds of `infini_gram.indexing` from documents on, its tokenizer reading written ids."""
+def their_program(folder: Path) -> None:
+    """`infini_gram.indexing` from documents on; its tokenizer reads ids that are written out."""
     source, target = folder / "source", folder / "theirs"
-    source.mkdir()
-    lines = (json.dumps({"text": " ".join(map(str, part))}) + "\n" for part in parts)
-    (source / "text.jsonl").write_text("".join(lines))
     options = ["--tokenizer=gpt2", "--token_dtype=u16", "--add_metadata", "--add_unigram"]
     options += [f"--data_dir={source}", f"--save_dir={target}", f"--cpus={CORES}", "--mem=8"]
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    command = [sys.executable, "-c", PIPELINE, *options, f"--ulimit={limit}"]
-    return seconds(lambda: subprocess.run(command, check=True, capture_output=True))[0]
+    command = [sys.executable, "-c", PROGRAM, *options, f"--ulimit={limit}"]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def main() -> None:
@@ -312,15 +341,23 @@ def growth(
     """memfoil alone: building, and a trace."""
     parts = [text[i : i + DOCUMENT_TOKENS] for i in range(0, len(text), DOCUMENT_TOKENS)]
     corpus = pd.DataFrame({"document_id": range(len(parts)), "token_ids": parts})
-    ours, _ = seconds(lambda: build(corpus, folder / "ours", vocab_size=VOCABULARY))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / n_tokens
-    print(f"  built with at most {peak:.1f} bytes per token in the whole process", flush=True)
+    ours = cost(
+        lambda: build(corpus, folder / "ours", vocab_size=VOCABULARY),
+        before=lambda: build(corpus[:10], folder / "few", vocab_size=VOCABULARY),
+    )
+    print(f"  built with {ours.memory / n_tokens:.1f} bytes of memory per token", flush=True)
     index = open_index(folder / "ours")
+    alone = replace(index, threads=1)
     list(trace(frame, index, seed=1))
     times = [seconds(lambda: list(trace(frame, index, seed=1)))[0] for _ in range(3)]
+    cpu = time.process_time()
+    list(trace(frame, alone, seed=1))
+    cpu = time.process_time() - cpu
     return [
-        row(n_tokens, "build in seconds", ours),
+        row(n_tokens, "build, seconds of the clock", ours.wall),
+        row(n_tokens, "build, seconds of all cores", ours.cpu),
         row(n_tokens, f"whole trace, {index.threads} cores", min(times) * 1e3 / len(frame)),
+        row(n_tokens, "whole trace, 1 core, its own time", cpu * 1e3 / len(frame)),
     ]
 
 
