@@ -138,6 +138,7 @@ def test_a_write_that_runs_out_of_space_leaves_the_old_table(tmp_path):
     path.write_text("old")
     done = full_disk(path, 50_000)
     assert "OSError" in done.stderr
+    assert done.stderr.rstrip().endswith(f": {str(path)!r}")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["scores.parquet"]
     assert full_disk(path, 10_000_000).returncode == 0

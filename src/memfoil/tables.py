@@ -235,9 +235,11 @@ class atomic:  # noqa: N801 - used as `with atomic(path) as temporary`
         self.path.parent.mkdir(parents=True, exist_ok=True)
         return self.temporary
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         try:
-            if kind is None:
+            if isinstance(error, OSError) and error.errno and error.filename is None:
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
+            if error is None:
                 with self.temporary.open("rb+") as file:
                     os.fsync(file.fileno())
                 self.temporary.replace(self.path)

@@ -5,7 +5,7 @@ import pytest
 from conftest import small_tokenizer
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
-from memfoil.models import load_tokenizer, start_of_text, tokenizer_digest
+from memfoil.models import load_tokenizer, save_tokenizer, start_of_text, tokenizer_digest
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,10 @@ def test_a_tokenizer_alone_is_enough(model_folders, tmp_path):
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(model_folders["llama"] / name, tmp_path)
     assert len(load_tokenizer(tmp_path)) == 300
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+def test_a_tokenizer_that_cannot_be_written_is_one_line(tmp_path, name):
+    (tmp_path / name).mkdir()  # refused by the file system, as on a full disk
+    with pytest.raises(InvalidModel, match=f"{tmp_path}: tokenizer cannot be written: .*directory"):
+        save_tokenizer(small_tokenizer(), tmp_path)

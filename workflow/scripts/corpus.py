@@ -1,4 +1,5 @@
 from memfoil import tables, testbed
+from memfoil.models import save_tokenizer
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
@@ -8,5 +9,5 @@ with stage(snakemake) as job:
     texts = passages.loc[passages.passage_id.isin(trained_on), "text"]
     tokenizer = testbed.train_tokenizer(texts, job.params.vocabulary)
     corpus = testbed.corpus(splits, passages, tokenizer, job.params.seed)
-    tokenizer.save_pretrained(job.output.tokenizer)
+    save_tokenizer(tokenizer, job.output.tokenizer)
     tables.CORPUS.write(corpus, job.output.corpus, job.provenance)

@@ -7,7 +7,12 @@ A backend is a class with `score`: `TorchModel` here. What calls it knows `Seque
 from memfoil.models.interface import Model, Sequence, TokenScores
 from memfoil.models.loading import load
 from memfoil.models.memory import fast_cpu_memory
-from memfoil.models.tokenizer import load_tokenizer, start_of_text, tokenizer_digest
+from memfoil.models.tokenizer import (
+    load_tokenizer,
+    save_tokenizer,
+    start_of_text,
+    tokenizer_digest,
+)
 from memfoil.models.transformer import TorchModel
 
 __all__ = [
@@ -18,6 +23,7 @@ __all__ = [
     "fast_cpu_memory",
     "load",
     "load_tokenizer",
+    "save_tokenizer",
     "start_of_text",
     "tokenizer_digest",
 ]

@@ -37,6 +37,20 @@ def load_tokenizer(folder: str | Path, *, revision: str | None = None) -> Any:
     return tokenizer
 
 
+def save_tokenizer(tokenizer: Any, folder: str | Path) -> None:
+    """Save a tokenizer as the files of a model folder.
+
+    Raises
+    ------
+    InvalidModel
+        If they cannot be written, on a full disk for example.
+    """
+    try:
+        tokenizer.save_pretrained(folder)
+    except Exception as error:  # what the tokenizers library raises is a bare Exception
+        raise InvalidModel(f"{folder}: tokenizer cannot be written: {one_line(error)}") from error
+
+
 def tokenizer_digest(tokenizer: Any) -> str:
     """A name for what a tokenizer makes of text, the same for every copy of it."""
     return hashlib.sha256(bare(tokenizer).to_str().encode()).hexdigest()[:16]

@@ -15,7 +15,7 @@ from safetensors import SafetensorError
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from memfoil.errors import InvalidConfiguration, InvalidModel, InvalidTable
-from memfoil.models import fast_cpu_memory
+from memfoil.models import fast_cpu_memory, save_tokenizer
 
 Progress = Callable[[Iterable[Any], str], Iterator[Any]]
 
@@ -207,7 +207,7 @@ def save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: Pa
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         model.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
+        save_tokenizer(tokenizer, temporary)
         shutil.rmtree(folder, ignore_errors=True)
         temporary.rename(folder)
     except (OSError, SafetensorError) as error:
