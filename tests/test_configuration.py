@@ -71,6 +71,11 @@ def changed(config, path, value):
         ("report/procedure", "top-20", "report/procedure: top-20 is not in calibration/procedures"),
         ("report/law_at", 0.03, "report/law_at: 0.03 is not in validity/alphas"),
         ("run", "a/b", "run: 'a/b' does not match"),
+        ("run", "..", "run: '..' does not match"),
+        ("run", "notable", "notable holds the word 'table'"),
+        ("calibration/alphas", ["1e-3"], "'1e-3' is not of type 'number'; YAML needs a point"),
+        ("decontamination/index", "of/{model}", "only {tokenizer} is known"),
+        ("decontamination/index", "of/{", "only {tokenizer} is known"),
     ],
 )
 def test_refusals(root, config, models, path, value, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,15 @@ def _one_line(error: ValidationError) -> str:
         near = difflib.get_close_matches(str(unknown), known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known)}"
         return f"{prefix}unknown key {unknown}{hint}"
-    return prefix + " ".join(error.message.split())
+    return prefix + " ".join(error.message.split()) + _number_hint(error)
+
+
+def _number_hint(error: ValidationError) -> str:
+    """YAML reads 1e-3 as text."""
+    looks = isinstance(error.instance, str) and re.fullmatch(r"[-+\d.]+e[-+]?\d+", error.instance)
+    if error.validator != "type" or not looks:
+        return ""
+    return "; YAML needs a point and a sign in a number with an exponent, as in 1.0e-3"
 
 
 def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
@@ -112,11 +121,12 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
             raise InvalidConfiguration(
                 f"pools: {pool['name']}: from {pool['from']} lies after to {pool['to']}"
             )
-    if not config["decontamination"]["index"] and not config["testbed"]:
+    if not (config["decontamination"]["index"] or config["testbed"] or config["census"]):
         raise InvalidConfiguration(
             "decontamination/index: name a folder with an index of the training text; "
             "there is no testbed to build one from"
         )
+    _check_index_path(config)
     longest = config["sampling"]["suffix_tokens"]
     for length in config["calibration"]["suffix_tokens"]:
         if length > longest:
@@ -191,6 +201,25 @@ def named_models(config: Mapping[str, Any]) -> list[str]:
         named += [search["model"] for search in config["prompts"]["searches"]]
         named += [config["prompts"]["gcg"]["draft"]] if config["prompts"]["gcg"]["draft"] else []
     return list(dict.fromkeys(named))
+
+
+def _check_index_path(config: Mapping[str, Any]) -> None:
+    """Refuse a path of the index before anything is trained for it."""
+    named = config["decontamination"]["index"]
+    try:
+        (named or "").format(tokenizer="name")
+    except (KeyError, IndexError, ValueError) as error:
+        raise InvalidConfiguration(
+            f"decontamination/index: {named!r}: of what stands in braces only {{tokenizer}} is "
+            "known"
+        ) from error
+    folder = str(Path("results", config["run"]).resolve())
+    for word in ("table", "tokenized"):
+        if not named and word in folder:
+            raise InvalidConfiguration(
+                f"run: the path {folder} holds the word {word!r}, which infini-gram's format "
+                "cannot bear in the path of an index; give the run or a folder another name"
+            )
 
 
 def figures(config: Mapping[str, Any]) -> list[str]:
