@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -288,3 +291,17 @@ def test_sequences_longer_than_every_passage_are_refused():
         sampling.sequences(drawn, frame, characters(), prefix_tokens=50, suffix_tokens=50)
     with pytest.raises(InvalidConfiguration, match="prefix_tokens 0"):
         sampling.sequences(drawn, frame, characters(), prefix_tokens=0, suffix_tokens=50)
+
+
+@pytest.mark.slow
+def test_a_long_document_is_not_copied_for_each_of_its_passages():
+    code = (
+        "import resource, pandas as pd\n"
+        "from memfoil import sampling\n"
+        "d = pd.DataFrame({'document_id': ['d'], 'text': ['word ' * 200_000],\n"
+        "    'date': pd.to_datetime(['2000-01-01']), 'source': ['s']})\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+        "print(len(sampling.cut(d, 10)[0]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "20000\n", done.stderr

@@ -66,7 +66,8 @@ def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame
             f"{longest}); choose fewer words or longer documents"
         )
     order, starts, ends = map(list, zip(*rows, strict=True))
-    passages = documents.iloc[order][["document_id", "date", "source"]].reset_index(drop=True)
+    # The columns first: a long text taken once for each of its passages would fill the memory.
+    passages = documents[["document_id", "date", "source"]].iloc[order].reset_index(drop=True)
     passages["passage_id"] = [_passage_id(names[row], start, end) for row, start, end in rows]
     passages["start_char"], passages["end_char"] = starts, ends
     passages["text"] = [texts[row][start:end] for row, start, end in rows]
