@@ -132,6 +132,20 @@ def test_text_that_is_not_utf8_is_named_by_its_byte(tmp_path):
         corpora.read(write_jsonl(tmp_path, latin))
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    documents, _ = corpora.read(write_jsonl(tmp_path, GOOD.encode("utf-8-sig")))
+    plain, _ = corpora.read(write_jsonl(tmp_path, GOOD))
+    pd.testing.assert_frame_equal(documents, plain)
+
+
+@pytest.mark.parametrize("seconds", [10**12, 10**15, -(10**12)])
+def test_a_date_that_no_calendar_holds_is_refused(tmp_path, seconds):
+    date = pa.array([seconds], pa.timestamp("s"))
+    columns = {"document_id": ["a"], "text": ["b"], "date": date, "source": ["s"]}
+    with pytest.raises(InvalidDocuments, match=r"documents.parquet, row 0 or after: a date"):
+        corpora.read(write_parquet(tmp_path, columns))
+
+
 def test_utf16_and_binary_files_are_refused(tmp_path):
     for content in (GOOD.encode("utf-16"), b"PAR1\x00\xff\xff"):
         with pytest.raises(InvalidDocuments, match=r"line 1: byte \d+ of the file is not UTF-8"):

@@ -11,7 +11,7 @@ from memfoil.errors import InvalidDocuments
 
 
 def records(source: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line that is not blank as (where, record).
+    """Each line that is not blank as (where, record); a byte-order mark is passed over.
 
     Raises
     ------
@@ -26,6 +26,8 @@ def records(source: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             for number, line in enumerate(file, start=1):
                 where = f"{path}, line {number}"
                 text = _decode(line, start, where)
+                if number == 1:
+                    text = text.removeprefix("\ufeff")
                 if text.strip():
                     yield where, _object(text, where)
                 start += len(line)

@@ -17,7 +17,7 @@ def records(source: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises
     ------
     InvalidDocuments
-        If the file is missing or damaged, or holds a text that is not UTF-8.
+        If the file is missing or damaged, or holds a text that is not UTF-8 or an impossible date.
     """
     path = source["path"]
     row = 0
@@ -31,3 +31,7 @@ def records(source: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InvalidDocuments(f"{path}, row {row} or after: a text is not UTF-8") from error
     except (pa.ArrowException, OSError) as error:
         raise InvalidDocuments(f"{path}: not a readable Parquet file: {error}") from error
+    except (OverflowError, ValueError) as error:
+        raise InvalidDocuments(
+            f"{path}, row {row} or after: a date outside the years 1 to 9999: {error}"
+        ) from error
