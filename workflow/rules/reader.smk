@@ -1,12 +1,6 @@
 from memfoil.tables import digest
 from memfoil.workflow import PACKAGE
 
-READERS = [
-    f"results/{RUN}/census/{model}/{pair.pair}.html"
-    for pair in PAIRS.values()
-    for model in pair.models
-]
-
 
 rule census_reader:
     """One document to read, coloured by what of it is memorized."""
