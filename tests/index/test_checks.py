@@ -207,9 +207,12 @@ def test_a_repetitive_text_is_checked_in_reasonable_time(indexed):
         assert index.count([1] * 199_999) == 2
 
 
-@pytest.mark.parametrize("compared", [1, 2, 256])
-def test_every_wrong_order_of_a_small_array_is_found(tmp_path, corpus, monkeypatch, compared):
+@pytest.mark.parametrize(("patience", "compared"), [(0, 1), (0, 2), (1, 3), (64, 256)])
+def test_every_wrong_order_of_a_small_array_is_found(
+    tmp_path, corpus, monkeypatch, patience, compared
+):
     """Swapped, doubled, shuffled and shifted pointers of texts that repeat themselves."""
+    monkeypatch.setattr("memfoil.index.checks.PATIENCE", patience)
     monkeypatch.setattr("memfoil.index.checks.COMPARED", compared)
     rng = np.random.default_rng(compared)
     for number in range(6):

@@ -15,7 +15,7 @@ from memfoil.tables import digest
 
 SAMPLE = 1024
 DEPTH = 1 << 16
-COMPARED = 256
+PATIENCE, COMPARED = 64, 256
 
 
 def check_sample(shard: Shard, vocab_size: int) -> None:
@@ -51,15 +51,16 @@ def check_completely(shard: Shard, vocab_size: int, threads: int = 1) -> None:
 def _check_order(shard: Shard, threads: int) -> None:
     """Check that a table has each of its tokens once, with all suffixes in order.
 
-    Neighbours are compared 256 tokens deep. If that decides for all, no suffix can be there twice;
-    else the ranks of the suffixes behind two neighbours decide (Burkhardt and Karkkainen 2003).
+    Neighbours are compared; once that has taken long, 256 tokens deep only. If it decides for all,
+    no suffix can be there twice; else the ranks of the suffixes behind two neighbours decide
+    (Burkhardt and Karkkainen 2003).
     """
     n = len(shard.tokens)
     edges = np.linspace(0, n, 8 * threads + 1).astype(np.int64).tolist()
 
     def compare(first: int, last: int) -> tuple[int, np.ndarray]:
         undecided = np.empty(last - first, np.int64)
-        rank, count = kernel.order_fault(*shard.arrays, first, last, COMPARED, undecided)
+        rank, count = kernel.order_fault(*shard.arrays, first, last, PATIENCE, COMPARED, undecided)
         return rank, undecided[:count].copy()
 
     with ThreadPoolExecutor(threads) as pool:

@@ -319,30 +319,39 @@ def order_fault(
     width: int,
     first: int,
     last: int,
+    patience: int,
     depth: int,
     undecided: np.ndarray,
 ) -> tuple[int, int]:
     """First of the ranks first..last-1 with a false pointer, or above the next rank's suffix.
 
-    Ranks whose suffix agrees with the next for `depth` tokens go into `undecided`. Returns the
-    rank, -1 if there is none, and how many are undecided.
+    Once `patience` tokens per rank have been compared, ranks whose suffix agrees with the next for
+    `depth` tokens go into `undecided`. Returns the rank, -1 if there is none, and how many are
+    undecided.
     """
-    n, a = 0, -1
-    for rank in range(first, min(last + 1, tokens.size)):
-        at = pointer(table, width, rank)
-        if at % tokens.itemsize or at >= tokens.size * tokens.itemsize:
-            return rank, n
-        b = at >> (tokens.itemsize // 2)
-        if rank > first:
-            same = agreement(tokens, a, tokens, b, min(b + depth, tokens.size), 0)
+    at, fetched = np.empty(LANES + 1, np.int64), np.empty(LANES + 1, tokens.dtype)
+    n, compared = 0, 0
+    for begin in range(first, last, LANES):
+        end = min(begin + LANES, last, tokens.size - 1)
+        for rank in range(begin, min(begin + LANES + 1, last + 1, tokens.size)):
+            pointed = pointer(table, width, rank)
+            if pointed % tokens.itemsize or pointed >= tokens.size * tokens.itemsize:
+                return rank, n
+            at[rank - begin] = pointed >> (tokens.itemsize // 2)
+        for k in range(end - begin + 1):  # for all together: a comparison waits for its tokens
+            fetched[k] = tokens[at[k]]
+        for rank in range(begin, end):
+            a, b = at[rank - begin], at[rank - begin + 1]
+            limit = depth if compared >= patience * (last - first) else tokens.size
+            same = agreement(tokens, a, tokens, b, min(b + limit, tokens.size), 0)
+            compared += same
             if a == b or b + same == tokens.size:
-                return rank - 1, n
-            if same == depth:
-                undecided[n] = rank - 1
+                return rank, n
+            if same == limit:
+                undecided[n] = rank
                 n += 1
             elif a + same < tokens.size and below(tokens[b + same], tokens[a + same]):
-                return rank - 1, n
-        a = b
+                return rank, n
     return -1, n
 
 

@@ -17,8 +17,8 @@ from memfoil.index.kernel import compiled
 ROUNDS = 8
 """So many times suffixes are sorted by their next ids, before ranks are used."""
 FEW = 8
-FAR = 256
-"""Ids after which a direct comparison gives up."""
+FAR = 4096
+"""Ids after which the direct comparison of n suffixes gives up, times n squared."""
 SMALL = 24
 LARGE = 2048
 
@@ -185,16 +185,17 @@ def _sort_few(
     alike: np.ndarray,
     n_alike: int,
 ) -> int:
-    """Sort suffixes that agree in `depth` ids by comparing them, FAR ids deep."""
+    """Sort suffixes that agree in `depth` ids by comparing them."""
+    far = FAR // (high - low) ** 2
     for i in range(low + 1, high):
         suffix, j = suffixes[i], i
-        while j > low and _compare(text, suffix + depth, suffixes[j - 1] + depth) < 0:
+        while j > low and _compare(text, suffix + depth, suffixes[j - 1] + depth, far) < 0:
             suffixes[j] = suffixes[j - 1]
             j -= 1
         suffixes[j] = suffix
     begin = low
     for i in range(low + 1, high + 1):
-        if i < high and _compare(text, suffixes[i - 1] + depth, suffixes[i] + depth) == 0:
+        if i < high and _compare(text, suffixes[i - 1] + depth, suffixes[i] + depth, far) == 0:
             continue
         if i - begin > 1:
             alike[n_alike, 0], alike[n_alike, 1] = begin, i
@@ -204,13 +205,13 @@ def _sort_few(
 
 
 @compiled
-def _compare(text: np.ndarray, a: int, b: int) -> int:
-    """Negative if what starts at a comes before what starts at b; 0 if they agree for FAR ids."""
-    most = min(FAR, text.size - a, text.size - b)
+def _compare(text: np.ndarray, a: int, b: int, far: int) -> int:
+    """Negative if what starts at a comes before what starts at b; 0 if they agree for `far` ids."""
+    most = min(far, text.size - a, text.size - b)
     for k in range(most):
         if text[a + k] != text[b + k]:
             return -1 if text[a + k] < text[b + k] else 1
-    return 0 if most == FAR else b - a
+    return 0 if most == far else b - a
 
 
 @compiled
