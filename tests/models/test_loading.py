@@ -44,6 +44,13 @@ def test_a_model_that_is_whole_is_loaded_for_inference(model_folders):
         assert model.score([SEQUENCE], (4,)).log_mass.shape == (10, 1)
 
 
+def zero_the_second_half(folder):
+    """What a file system makes of a file that it had not written when the machine stopped."""
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2].ljust(len(content), b"\0"))
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -58,6 +65,10 @@ def test_a_model_that_is_whole_is_loaded_for_inference(model_folders):
         (lambda f: edit_config(f, intermediate_size=47), r"layers.0.mlp.* shape \(6 in all"),
         (lambda f: edit_config(f, vocab_size=299), r"lm_head.weight .* another shape \(2 in all"),
         (lambda f: edit_config(f, num_hidden_layers=3), r"model.layers.2.* is missing"),
+        (lambda f: edit_config(f, num_hidden_layers=1), r"model.layers.1.* has no place"),
+        (lambda f: edit_config(f, num_attention_heads=7), "cannot be loaded"),
+        (lambda f: edit_config(f, num_attention_heads="x"), "cannot be loaded"),
+        (zero_the_second_half, "holds nothing but zeros"),
     ],
 )  # fmt: skip
 def test_an_incomplete_or_foreign_folder_is_refused_in_one_line(llama_copy, damage, message):

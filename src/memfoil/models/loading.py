@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
@@ -88,7 +89,32 @@ def _load_network(path: Path, config: Any, dtype: torch.dtype) -> Any:
             f"{path}: weights do not fit config.json: {min(absent)} is missing or of another shape "
             f"({len(absent)} in all); transformers would fill it with random numbers"
         )
+    _refuse_damage(path, network, report["unexpected_keys"])
     return network.eval().requires_grad_(False)
+
+
+def _refuse_damage(path: Path, network: Any, unexpected: Iterable[str]) -> None:
+    """Refuse layers that config.json leaves out, and matrices of nothing but zeros."""
+    kinds = {_kind(name) for name, _ in network.named_parameters()}
+    left_out = [name for name in unexpected if _kind(name) in kinds]
+    if left_out:
+        raise InvalidModel(
+            f"{path}: weights do not fit config.json: {min(left_out)} has no place in it "
+            f"({len(left_out)} in all); its number of layers is another"
+        )
+    zero = [
+        name for name, value in network.named_parameters() if value.ndim > 1 and not value.any()
+    ]
+    if zero:
+        raise InvalidModel(
+            f"{path}: weights are damaged: {zero[0]} holds nothing but zeros ({len(zero)} in all); "
+            "fetch the file again"
+        )
+
+
+def _kind(name: str) -> str:
+    """The name of a weight, the same in every layer."""
+    return re.sub(r"\.\d+\.", ".*.", name)
 
 
 def _load(kind: Any, path: Path, **settings: Any) -> Any:
@@ -96,5 +122,5 @@ def _load(kind: Any, path: Path, **settings: Any) -> Any:
         return kind.from_pretrained(
             path, local_files_only=True, trust_remote_code=False, **settings
         )
-    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # whatever transformers makes of what stands in the folder
         raise InvalidModel(f"{path}: model cannot be loaded: {one_line(error)}") from error
