@@ -179,6 +179,7 @@ rule prompt_criteria:
         unpack(measured),
         targets=targets_of,
     output:
+        scores=f"{SEARCH}/scores.parquet",
         thresholds=f"{SEARCH}/thresholds.parquet",
         rates=f"{SEARCH}/rates.parquet",
         criteria=f"{SEARCH}/criteria.parquet",

@@ -1,5 +1,5 @@
 from memfoil import tables
-from memfoil.prompts.criteria import judge
+from memfoil.prompts.criteria import judge, scores
 from memfoil.workflow import stage
 
 MEASURED = {
@@ -9,10 +9,12 @@ MEASURED = {
 }
 
 with stage(snakemake) as job:
+    measured = {n: MEASURED[n].read(path) for n, path in job.input.items() if n in MEASURED}
+    tables.GENERAL_SCORES.write(scores(measured), job.output.scores, job.provenance)
     contamination = job.input.get("contamination")
     thresholds, rates, criteria = judge(
         tables.TARGETS.read(job.input.targets),
-        {name: MEASURED[name].read(path) for name, path in job.input.items() if name in MEASURED},
+        measured,
         tables.CONTAMINATION.read(contamination) if contamination else None,
         alpha=job.params.alpha,
         confidence=job.params.confidence,

@@ -72,6 +72,7 @@ def search(
     *,
     generator: torch.Generator,
     draft: Elicitation | None = None,
+    start: Ids | None = None,
 ) -> Found:
     """Look for a prompt of a given length after which the model says the target.
 
@@ -84,13 +85,15 @@ def search(
         On the CPU; see `memfoil.prompts.chance`.
     draft : Elicitation, optional
         A smaller model's, for probe sampling (see `evaluate`); its tokenizer may be another.
+    start : token ids, optional
+        The prompt to start from; random tokens if it is not given.
 
     Raises
     ------
     InvalidModel
         If no prompt survives the way through its text.
     """
-    prompt = random_ids(task.frame, prompt_tokens, generator)
+    prompt = start or random_ids(task.frame, prompt_tokens, generator)
     candidates = task.frame.surviving([prompt])
     steps: list[Step] = []
     first: int | None = None

@@ -42,7 +42,7 @@ def _published(tables: Mapping[str, pd.DataFrame]) -> str:
     rows = criteria[~criteria["calibrated"]]
     return (
         "Claims of published criteria, in sets of members (candidates) and of non-members "
-        "(controls) alike.\n\n" + _claims(rows, ["criterion"])
+        "(controls) alike.\n\n" + _claims(rows, ["criterion"], _sets(criteria))
     )
 
 
@@ -54,11 +54,15 @@ def _calibrated(tables: Mapping[str, pd.DataFrame]) -> str:
     rows = rows.assign(
         certified=rows["alpha_n"].map("{:.3g}".format), tau=rows["tau"].map("{:.3g}".format)
     )
-    return _claims(rows, ["criterion", "control_pool", "certified", "tau"])
+    return _claims(rows, ["criterion", "control_pool", "certified", "tau"], _sets(criteria))
 
 
-def _claims(rows: pd.DataFrame, index: list[str]) -> str:
-    order = list(dict.fromkeys(rows["pool"] + " (" + rows["role"] + ")"))
+def _sets(criteria: pd.DataFrame) -> list[str]:
+    """The sets of targets in their own order, which published criteria keep."""
+    return list(dict.fromkeys(criteria["pool"] + " (" + criteria["role"] + ")"))
+
+
+def _claims(rows: pd.DataFrame, index: list[str], order: list[str]) -> str:
     said = rows.assign(
         column=rows["pool"] + " (" + rows["role"] + ")",
         said=rows["claims"].astype(str) + " of " + rows["targets"].astype(str),
