@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
-from conftest import TEXT, small_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_models import TEXT, small_tokenizer
 
 from memfoil.encoding import encode
 from memfoil.sampling import sequences

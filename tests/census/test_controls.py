@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import small_tokenizer
+from small_models import small_tokenizer
 
 from memfoil import decontaminate
 from memfoil.census.controls import Lookup, judge, leaving, write_review_sheet

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import TEXT, small_network, small_tokenizer
+from small_models import TEXT, small_network, small_tokenizer
 
 from memfoil.census import scores as census_scores
 from memfoil.census import searches

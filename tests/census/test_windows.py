@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from conftest import small_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_models import small_tokenizer
 
 from memfoil.census.windows import windows
 from memfoil.errors import InvalidDocuments

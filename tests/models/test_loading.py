@@ -4,8 +4,8 @@ import shutil
 import huggingface_hub.constants
 import pytest
 import torch
-from conftest import small_network, small_tokenizer
 from safetensors.torch import load_file, save_file
+from small_models import small_network, small_tokenizer
 from transformers import CohereConfig, CohereForCausalLM, Gemma2Config, Gemma2ForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel

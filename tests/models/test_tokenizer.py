@@ -2,7 +2,7 @@ import json
 import shutil
 
 import pytest
-from conftest import small_tokenizer
+from small_models import small_tokenizer
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models import load_tokenizer, save_tokenizer, start_of_text, tokenizer_digest

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
-from conftest import small_tokenizer
 from scipy.special import log_softmax, logsumexp
+from small_models import small_tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel

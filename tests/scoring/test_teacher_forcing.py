@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import small_network, small_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from small_models import small_network, small_tokenizer
 
 from memfoil.errors import InvalidTable
 from memfoil.models import TokenScores, load
