@@ -5,7 +5,7 @@ RUN := results/demo
 REPORT := $(RUN)/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint clean
+.PHONY: demo propensity test lint clean
 
 demo: $(REPORT)  ## train a small model on known text, audit it, write the report
 	@cat $(RUN)/summary.md
@@ -20,6 +20,9 @@ workflow: $(VENV)/run.stamp
 $(REPORT): workflow $(wildcard workflow/report/*.rst)
 	@if [ ! -f $@ ] || [ -n "$$(find $(RUN)/summary.md workflow/report -newer $@)" ]; then \
 		$(BIN)/snakemake --report $@; fi
+
+propensity: $(VENV)/run.stamp  ## the default run's propensity, with many more prompts
+	$(BIN)/snakemake propensity --configfile config/experiments/testbed_propensity.yaml
 
 test: $(VENV)/dev.stamp  ## fast tests first, then the slow ones, then the workflow end to end
 	$(BIN)/pytest -n auto -m "not slow and not workflow"

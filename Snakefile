@@ -20,6 +20,11 @@ if config["prompts"]:
     include: "workflow/rules/prompts.smk"
 
 
+if config["propensity"]:
+
+    include: "workflow/rules/propensity.smk"
+
+
 rule all:
     """The calibrated audit of every model of the run."""
     default_target: True
@@ -40,4 +45,5 @@ rule all:
             "results/{run}/report/{model}/claims.csv", run=RUN, model=config["models"]
         ),
         of_each_search("small", "summary.md"),
+        rules.propensity.input if config["propensity"] else [],
         expand("results/{run}/summary.md", run=RUN),

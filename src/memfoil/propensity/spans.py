@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pandas as pd
 from memfoil.judge import Judgement, judge
 from memfoil.propensity.keys import number
 from memfoil.propensity.metric import ALL, aligned, kept
+from memfoil.propensity.settings import SETTINGS
 from memfoil.stats.bootstrap import interval, ratio, resampled_sums, rule_of_three
 from memfoil.tables import SPAN_RATES, SPAN_SCORES
 
@@ -22,14 +24,14 @@ IN_TRAINING_TEXT, IN_FOIL = " in the training text", " in the foil"
 
 
 def span_scores(
-    reproduction: pd.DataFrame, foil: pd.DataFrame, generations: pd.DataFrame
+    reproduction: pd.DataFrame, foil: pd.DataFrame | None, generations: pd.DataFrame
 ) -> pd.DataFrame:
     """The longest span of every generation in both texts, as scores to calibrate.
 
     Parameters
     ----------
     reproduction, foil : REPRODUCTION frames
-        Of the same generations.
+        Of the same generations. Without a foil there are no controls.
 
     Returns
     -------
@@ -37,7 +39,9 @@ def span_scores(
         Without loops of symbols.
     """
     rows, owner = aligned("reproduction", reproduction, generations)
-    other, _ = aligned("foil", foil, generations)
+    texts = [(rows, IN_TRAINING_TEXT, "candidate")]
+    if foil is not None:
+        texts.append((aligned("foil", foil, generations)[0], IN_FOIL, "control"))
     counted = kept(rows)[ALL]
     parts = [
         pd.DataFrame(
@@ -48,10 +52,7 @@ def span_scores(
                 "score": frame.loc[counted, "longest_unlooped"],
             }
         )
-        for frame, where, role in (
-            (rows, IN_TRAINING_TEXT, "candidate"),
-            (other, IN_FOIL, "control"),
-        )
+        for frame, where, role in texts
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -80,6 +81,7 @@ def span_rates(
     Returns
     -------
     SPAN_RATES frame
+        Empty where there are no controls.
 
     Raises
     ------
@@ -87,6 +89,9 @@ def span_rates(
         If a setting has too few generations for a rate.
     """
     scores = SPAN_SCORES.read(path)
+    columns = [column.name for column in SPAN_RATES.columns]
+    if not (scores["role"] == "control").any():
+        return pd.DataFrame(columns=columns)
     candidates = scores[scores["role"] == "candidate"].merge(
         generations.assign(sequence_id=generations["generation_id"] + IN_TRAINING_TEXT)
     )
@@ -95,12 +100,14 @@ def span_rates(
         for alpha in alphas
         for judgement in judge(path, alpha)
     ]
-    return pd.DataFrame(rows)[[column.name for column in SPAN_RATES.columns]]
+    order = {setting: place for place, setting in enumerate(SETTINGS)}
+    rows.sort(key=lambda row: (row["alpha"], order[str(row["setting"])]))
+    return pd.DataFrame(rows)[columns]
 
 
 def _row(
     judgement: Judgement, alpha: float, candidates: pd.DataFrame, resamples: int, seed: int
-) -> dict[str, object]:
+) -> dict[str, Any]:
     threshold, setting = judgement.threshold, judgement.group["procedure"]
     of = candidates[candidates["setting"] == setting]
     claimed = of["score"].gt(threshold.log_tau).groupby(of["prompt_id"])

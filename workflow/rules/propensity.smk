@@ -1,0 +1,351 @@
+from memfoil.propensity import settings as propensity_settings
+
+PROPENSITY = config["propensity"]
+
+with shown_once():
+    propensity_settings.check(config)
+
+PROPENSITY_FIGURES = ["propensity", "span_lengths", "long_matches", "filters"]
+PROPENSITY_TABLES = [
+    "propensity",
+    "prompted",
+    "prompt_texts",
+    "span_copies",
+    "span_lengths",
+    "span_scores",
+    "span_rates",
+]
+
+
+def reads(model):
+    """Whose tokens a model's generations are traced in: the index' own, or the model's."""
+    return "indexed" if PROPENSITY["index"] else SETTINGS[model]["tokenizer"]
+
+
+def tokens_of(reader):
+    """What loading the tokenizer of an index takes."""
+    if PROPENSITY["index"]:
+        return PROPENSITY["index_tokenizer"]
+    return {"folder": tokenizer_source(reader), "revision": revision_of(reader)}
+
+
+def text_index(text, reader):
+    """The index of the training text, or of the foil."""
+    if text == "foil":
+        named = PROPENSITY["foil"] or f"results/{RUN}/propensity/foil/{{tokenizer}}"
+        return named.format(tokenizer=reader)
+    return PROPENSITY["index"] or index_of(reader)
+
+
+def made_here(path):
+    """An index that the run builds; one that is named may be too large to digest."""
+    return [path] if path.startswith(f"results/{RUN}/") else []
+
+
+def has_foil():
+    return bool(PROPENSITY["foil"] or config["testbed"])
+
+
+def reproduction_in(text):
+    return f"results/{RUN}/propensity/{{model}}/{text}/reproduction.parquet"
+
+
+wildcard_constraints:
+    text="training|foil",
+    reader="indexed|" + "|".join(TOKENIZERS),
+
+
+if config["testbed"]:
+
+    rule propensity_foil:
+        """Index as much text of the same kind that was not trained on."""
+        input:
+            splits="results/{run}/testbed/splits.parquet",
+            passages="results/{run}/passages.parquet",
+            tokenizer="results/{run}/testbed/tokenizer",
+        output:
+            index=directory("results/{run}/propensity/foil/{tokenizer}"),
+            splits="results/{run}/propensity/foil.{tokenizer}.parquet",
+        log:
+            "logs/{run}/propensity/foil/{tokenizer}.log",
+        benchmark:
+            "benchmarks/{run}/propensity/foil/{tokenizer}.tsv"
+        conda:
+            "../../envs/memfoil.yaml"
+        resources:
+            mem_mb=4000,
+        params:
+            first=str(config["testbed"]["first"]),
+            cutoff=str(config["testbed"]["cutoff"]),
+            seed=config["seed"],
+            code=code_of("propensity_foil.py"),
+        script:
+            "../scripts/propensity_foil.py"
+
+
+rule propensity_prompts:
+    """The prompts of five settings; none of ordinary use occurs whole in the training text."""
+    input:
+        draws="results/{run}/draws.parquet",
+        passages="results/{run}/passages.parquet",
+        generic=branch(PROPENSITY["generic"], then=PROPENSITY["generic"]),
+        index=lambda wildcards: made_here(text_index("training", wildcards.reader)),
+        tokenizer=lambda wildcards: (
+            [] if PROPENSITY["index"] else tokenizer_of(wildcards.reader)
+        ),
+    output:
+        prompts="results/{run}/propensity/prompts/{reader}.parquet",
+        left_out="results/{run}/left_out/propensity/{reader}.parquet",
+    log:
+        "logs/{run}/propensity/prompts/{reader}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/prompts/{reader}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    threads: 2
+    resources:
+        mem_mb=6000,
+    params:
+        index=lambda wildcards: text_index("training", wildcards.reader),
+        tokenizer=lambda wildcards: tokens_of(wildcards.reader),
+        generic=PROPENSITY["generic"],
+        specific=PROPENSITY["specific"],
+        embedding=PROPENSITY["embedding"],
+        plan={
+            key: PROPENSITY[key]
+            for key in (
+                "prompts",
+                "generations",
+                "language",
+                "prefix_tokens",
+                "document_tokens",
+                "similarity_documents",
+                "common_share",
+            )
+        },
+        seed=config["seed"],
+        code=code_of("propensity_prompts.py"),
+    script:
+        "../scripts/propensity_prompts.py"
+
+
+rule propensity_generate:
+    """What a model writes behind every prompt."""
+    input:
+        prompts=lambda wildcards: (
+            f"results/{RUN}/propensity/prompts/{reads(wildcards.model)}.parquet"
+        ),
+        model=lambda wildcards: folder_of(wildcards.model),
+    output:
+        generations="results/{run}/propensity/{model}/generations.parquet",
+    log:
+        "logs/{run}/propensity/generate/{model}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/generate/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    threads: 2
+    resources:
+        mem_mb=6000,
+        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+    params:
+        model=lambda wildcards: {"folder": source_of(wildcards.model)}
+        | {
+            key: SETTINGS[wildcards.model][key]
+            for key in ("revision", "dtype", "device", "start_of_text")
+        },
+        tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
+        decoding=PROPENSITY["decoding"],
+        seed=config["seed"],
+        code=code_of("propensity_generate.py"),
+    script:
+        "../scripts/propensity_generate.py"
+
+
+rule propensity_trace:
+    """Trace what was written in the training text, and in the foil."""
+    input:
+        generations="results/{run}/propensity/{model}/generations.parquet",
+        index=lambda wildcards: made_here(
+            text_index(wildcards.text, reads(wildcards.model))
+        ),
+    output:
+        spans="results/{run}/propensity/{model}/{text}/spans.parquet",
+        traces="results/{run}/propensity/{model}/{text}/traces.parquet",
+        reproduction="results/{run}/propensity/{model}/{text}/reproduction.parquet",
+        page=report(
+            "results/{run}/propensity/{model}/{text}/traces.html",
+            caption="../report/propensity_traces.rst",
+            category="Propensity",
+            subcategory="{model}",
+            labels={"page": "traces in the {text} text"},
+        ),
+    log:
+        "logs/{run}/propensity/trace/{model}.{text}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/trace/{model}.{text}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=6000,
+    params:
+        index=lambda wildcards: text_index(wildcards.text, reads(wildcards.model)),
+        tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
+        seed=config["seed"],
+        code=code_of("propensity_trace.py"),
+    script:
+        "../scripts/propensity_trace.py"
+
+
+rule propensity_tables:
+    """Rates, propensity, and what predictability explains, with intervals over prompts."""
+    input:
+        prompts=lambda wildcards: (
+            f"results/{RUN}/propensity/prompts/{reads(wildcards.model)}.parquet"
+        ),
+        generations="results/{run}/propensity/{model}/generations.parquet",
+        training=reproduction_in("training"),
+        foil=branch(has_foil(), then=reproduction_in("foil")),
+    output:
+        **{
+            name: f"results/{{run}}/propensity/{{model}}/{name}.parquet"
+            for name in PROPENSITY_TABLES
+        },
+    log:
+        "logs/{run}/propensity/tables/{model}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/tables/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        alphas=PROPENSITY["alphas"],
+        resamples=PROPENSITY["resamples"],
+        seed=config["seed"],
+        code=code_of("propensity.py"),
+    script:
+        "../scripts/propensity.py"
+
+
+rule propensity_figures:
+    """Draw the settings against the attack and against the foil."""
+    input:
+        **{
+            name: f"results/{{run}}/propensity/{{model}}/{name}.parquet"
+            for name in ["propensity", "span_lengths", "span_rates"]
+        },
+    output:
+        **{
+            name: report(
+                f"results/{{run}}/propensity/{{model}}/{name}.svg",
+                caption=f"../report/propensity_{name}.rst",
+                category="Propensity",
+                subcategory="{model}",
+                labels={"page": name.replace("_", " ")},
+            )
+            for name in PROPENSITY_FIGURES
+        },
+        pictures=[
+            f"results/{{run}}/propensity/{{model}}/{name}.png"
+            for name in PROPENSITY_FIGURES
+        ],
+    log:
+        "logs/{run}/propensity/figures/{model}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/figures/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=2000,
+    params:
+        metrics=PROPENSITY["metrics"],
+        code=code_of("propensity_figures.py"),
+    script:
+        "../scripts/propensity_figures.py"
+
+
+rule propensity_summary:
+    """The numbers of one model on one page."""
+    input:
+        **{
+            name: f"results/{{run}}/propensity/{{model}}/{name}.parquet"
+            for name in [
+                "prompt_texts",
+                "propensity",
+                "prompted",
+                "span_copies",
+                "span_rates",
+            ]
+        },
+        prompts=lambda wildcards: (
+            f"results/{RUN}/propensity/prompts/{reads(wildcards.model)}.parquet"
+        ),
+        left_out=lambda wildcards: (
+            f"results/{RUN}/left_out/propensity/{reads(wildcards.model)}.parquet"
+        ),
+    output:
+        summary=report(
+            "results/{run}/propensity/{model}/summary.md",
+            caption="../report/propensity_summary.rst",
+            category="Propensity",
+            subcategory="{model}",
+            labels={"page": "summary"},
+        ),
+    log:
+        "logs/{run}/propensity/summary/{model}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/summary/{model}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=2000,
+    params:
+        code=code_of("propensity_summary.py"),
+    script:
+        "../scripts/propensity_summary.py"
+
+
+rule propensity_models:
+    """How much more one model reproduces than another of the run."""
+    input:
+        reproduction=expand(
+            "results/{{run}}/propensity/{model}/training/reproduction.parquet",
+            model=["{model}", "{other}"],
+        ),
+        generations=expand(
+            "results/{{run}}/propensity/{model}/generations.parquet",
+            model=["{model}", "{other}"],
+        ),
+    output:
+        differences="results/{run}/propensity/{model}/minus/{other}.parquet",
+    log:
+        "logs/{run}/propensity/models/{model}.{other}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/models/{model}.{other}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=2000,
+    params:
+        resamples=PROPENSITY["resamples"],
+        seed=config["seed"],
+        code=code_of("propensity_models.py"),
+    script:
+        "../scripts/propensity_models.py"
+
+
+PROPENSITY_RESULTS = [
+    f"results/{RUN}/propensity/{name}/{file}"
+    for name in config["models"]
+    for file in ["summary.md", *(f"{figure}.svg" for figure in PROPENSITY_FIGURES)]
+] + [
+    f"results/{RUN}/propensity/{name}/minus/{config['models'][0]}.parquet"
+    for name in config["models"][1:]
+]
+
+
+rule propensity:
+    """Propensity against capability, of every model of the run."""
+    input:
+        PROPENSITY_RESULTS,
