@@ -6,7 +6,7 @@ from memfoil.workflow import stage
 
 with stage(snakemake) as job:
     targets = tables.TARGETS.read(job.input.targets)
-    embedder = load_embedder(job.params.embedding)
+    embedder = load_embedder(**job.params.embedding)
     searches = Searches(
         models.load(**job.params.model),
         job.wildcards.frame,
