@@ -14,6 +14,13 @@ include: "workflow/rules/calibration.smk"
 include: "workflow/rules/report.smk"
 
 
+if config["census"]:
+
+    include: "workflow/rules/census_inputs.smk"
+    include: "workflow/rules/census.smk"
+    include: "workflow/rules/reader.smk"
+
+
 if config["prompts"]:
 
     include: "workflow/rules/prompt_inputs.smk"
@@ -22,6 +29,7 @@ if config["prompts"]:
 
 if config["propensity"]:
 
+    include: "workflow/rules/propensity_inputs.smk"
     include: "workflow/rules/propensity.smk"
 
 
@@ -45,5 +53,6 @@ rule all:
             "results/{run}/report/{model}/claims.csv", run=RUN, model=config["models"]
         ),
         of_each_search("small", "summary.md"),
+        rules.census.input if config["census"] else [],
         rules.propensity.input if config["propensity"] else [],
         expand("results/{run}/summary.md", run=RUN),

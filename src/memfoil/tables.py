@@ -885,6 +885,7 @@ CENSUS_CONTROLS = Table(
         Column("found_start_token", INTEGER, "where in that document", nullable=True),
         Column("passage_start_char", INTEGER, "of the reused passage, in the control"),
         Column("passage_end_char", INTEGER, "one past its last character"),
+        Column("leaves", FLAG, "its suffix overlaps a verified passage, and no person keeps it"),
         Column("text", TEXT, "the suffix"),
         Column("found_text", TEXT, "found, or around the longest shared n-gram", nullable=True),
         Column("ngram_share", REAL, "share of the suffix's n-grams found"),

@@ -37,7 +37,7 @@ def references(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cut():
-    cuts = {"prefix_tokens": 6, "suffix_tokens": 10, "stride": {"tokens": 4}}
+    cuts = {"prefix_tokens": 6, "suffix_tokens": 10, "stride": {"unit": "tokens", "step": 4}}
     return windows("c", TEXT, TOKENIZER, **cuts)[0]
 
 

@@ -35,7 +35,11 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def table(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("windows") / "windows.parquet"
-    cuts = {"prefix_tokens": PREFIX, "suffix_tokens": SUFFIX, "stride": {"tokens": 3}}
+    cuts = {
+        "prefix_tokens": PREFIX,
+        "suffix_tokens": SUFFIX,
+        "stride": {"unit": "tokens", "step": 3},
+    }
     parts = [windows(name, "".join(TEXT), model.tokenizer, **cuts)[0] for name in ("d", "c")]
     CENSUS_WINDOWS.write(pd.concat(parts), path, Provenance("windows"))
     return path

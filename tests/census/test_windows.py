@@ -16,9 +16,9 @@ PIECES = st.sampled_from(
 )
 TEXTS = st.lists(PIECES, min_size=1, max_size=60).map("".join)
 STRIDES = st.one_of(
-    st.integers(1, 9).map(lambda n: {"tokens": n}),
+    st.integers(1, 9).map(lambda n: {"unit": "tokens", "step": n}),
     st.tuples(st.integers(1, 9), st.integers(20, 60)).map(
-        lambda pair: {"characters": pair[0], "slice": pair[1]}
+        lambda pair: {"unit": "characters", "step": pair[0], "slice": pair[1]}
     ),
 )
 
@@ -66,7 +66,7 @@ def _split(row):
 @given(TEXTS, st.integers(1, 12))
 def test_no_token_of_a_text_is_lost_between_the_windows_and_what_was_left_out(text, stride):
     try:
-        frame, left_out = cut(text, {"tokens": stride})
+        frame, left_out = cut(text, {"unit": "tokens", "step": stride})
     except InvalidDocuments:
         return
     assert frame["window"].tolist() == list(range(len(frame)))
@@ -84,7 +84,7 @@ def test_no_token_of_a_text_is_lost_between_the_windows_and_what_was_left_out(te
 
 
 def test_repeated_windows_are_kept_and_counted():
-    frame, _ = cut("the cat sat on the mat. " * 6, {"tokens": 1})
+    frame, _ = cut("the cat sat on the mat. " * 6, {"unit": "tokens", "step": 1})
     content = [tuple(ids) for ids in frame["token_ids"]]
     assert frame["occurrences"].tolist() == [content.count(one) for one in content]
     assert frame["occurrences"].max() > 1
@@ -92,7 +92,7 @@ def test_repeated_windows_are_kept_and_counted():
 
 def test_character_windows_start_in_the_middle_of_words_as_the_slice_is_tokenized_alone():
     text = "the cat sat on the mat. the dog's bone was gone. " * 3
-    frame, left_out = cut(text, {"characters": 10, "slice": 40})
+    frame, left_out = cut(text, {"unit": "characters", "step": 10, "slice": 40})
     starts = frame["start_char"].tolist()
     assert starts == list(range(0, 10 * len(starts), 10))
     for row in frame.itertuples():
@@ -103,20 +103,22 @@ def test_character_windows_start_in_the_middle_of_words_as_the_slice_is_tokenize
 
 def test_a_slice_with_too_few_tokens_is_left_out_and_the_text_goes_on():
     text = "the cat sat on the mat" + " the" * 40
-    frame, left_out = cut(text, {"characters": 5, "slice": 22}, prefix=4, suffix=3)
+    frame, left_out = cut(text, {"unit": "characters", "step": 5, "slice": 22}, prefix=4, suffix=3)
     assert len(left_out) > 1
     assert left_out["item_id"].is_unique
     assert not frame.empty
 
 
-@pytest.mark.parametrize("stride", [{"tokens": 5}, {"characters": 10, "slice": 800}])
+@pytest.mark.parametrize(
+    "stride", [{"unit": "tokens", "step": 5}, {"unit": "characters", "step": 10, "slice": 800}]
+)
 def test_a_document_shorter_than_a_window_is_refused(stride):
     with pytest.raises(InvalidDocuments, match="d: no window has the 50 tokens of a prefix"):
         cut("the cat sat on the mat.", stride, prefix=50, suffix=50)
 
 
 def test_windows_fit_their_table(tmp_path):
-    frame, left_out = cut("the cat sat on the mat. " * 6, {"tokens": 2})
+    frame, left_out = cut("the cat sat on the mat. " * 6, {"unit": "tokens", "step": 2})
     CENSUS_WINDOWS.write(frame, tmp_path / "w.parquet", Provenance("test"))
     LEFT_OUT.write(left_out, tmp_path / "l.parquet", Provenance("test"))
     again = CENSUS_WINDOWS.read(tmp_path / "w.parquet")

@@ -56,7 +56,7 @@ def texts():
     rng = np.random.default_rng(0)
     zipf = (1 / np.arange(1, 3001)) / (1 / np.arange(1, 3001)).sum()
     natural = rng.choice(3000, 60_000, p=zipf)
-    document = rng.integers(0, 40_000, FAR // 3)
+    document = rng.integers(0, 40_000, FAR // 6)
     return {
         "natural": natural,
         "all one id": np.zeros(30_000, np.int64),

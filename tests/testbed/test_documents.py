@@ -7,7 +7,6 @@ import pytest
 
 from memfoil.errors import InvalidConfiguration
 from memfoil.testbed import split
-from memfoil.testbed.documents import kept_out
 
 REQUEST = {
     "cutoff": "1990-01-01", "held_out": 8, "planted_per_level": 2, "repetitions": [4],
@@ -87,8 +86,3 @@ def test_what_is_placed_is_drawn_for_nothing_else():
 def test_a_document_that_cannot_be_placed_is_refused(documents, message):
     with pytest.raises(InvalidConfiguration, match=message):
         repetitions(documents)
-
-
-def test_documents_read_in_stretches_alone_count_as_kept_out():
-    documents = [{"document": "a", "repetitions": 0}, {"document": "b", "repetitions": 1}]
-    assert kept_out(documents) == ["a"]

@@ -47,6 +47,7 @@ def checkout(folder, root):
         source = root / part
         copy = shutil.copytree if source.is_dir() else shutil.copy2
         copy(source, folder / part)
+    shutil.copy2(root / "tests" / "workflow" / "pairs.tsv", folder)
     return Checkout(folder, root / "tests" / "workflow" / "small.yaml")
 
 

@@ -111,6 +111,35 @@ class Case:
         return self._heats[group]
 
 
+def positions(cases: Sequence[Case], prefix_tokens: int) -> pd.DataFrame:
+    """Every window's score and place, for figures.
+
+    Returns
+    -------
+    DataFrame
+        `pair`, `procedure`, `text` (`document` or `control`), `position` (share of the text
+        before the suffix), `log_score`, and `leaving`: it overlaps a verified passage.
+    """
+    parts = []
+    for case in cases:
+        for group in case.groups:
+            if group[0] != prefix_tokens:
+                continue
+            for text, name in (("document", case.document), ("control", case.control)):
+                frame = case.measured(group, name)
+                place = frame["suffix_start_char"] / frame["end_char"].max()
+                parts.append(
+                    frame[["log_score"]].assign(
+                        pair=case.pair,
+                        procedure=group[1],
+                        text=text,
+                        position=place,
+                        leaving=frame["window_id"].isin(case.leaving),
+                    )
+                )
+    return pd.concat(parts, ignore_index=True)
+
+
 def with_near_verbatim(
     scores: pd.DataFrame, near: pd.DataFrame, *, epsilon: int, decoding: str
 ) -> pd.DataFrame:

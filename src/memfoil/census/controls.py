@@ -23,8 +23,8 @@ from memfoil.tables import CENSUS_CONTROLS, LEFT_OUT
 REUSED = "overlaps a verified passage"
 KEY = ["prefix_tokens", "procedure"]
 SHEET = [
-    "sequence_id", "rank", "log10_score", "log10_before", "log10_after", "verdict", "distance",
-    "reference", "ngram_share", "text", "found_text", "review", "reviewer", "note",
+    "sequence_id", "leaves", "rank", "log10_score", "log10_before", "log10_after", "verdict",
+    "distance", "reference", "ngram_share", "text", "found_text", "review", "reviewer", "note",
 ]  # fmt: skip
 
 
@@ -128,6 +128,7 @@ def judge(
     rows["pair"] = pair
     places = _passages(rows, text, references, tokenizer, lookup.ngram_tokens)
     rows["passage_start_char"], rows["passage_end_char"] = places
+    rows["leaves"] = rows["window_id"].isin(leaving(rows, windows)["item_id"])
     return rows[[column.name for column in CENSUS_CONTROLS.columns]]
 
 
@@ -285,10 +286,10 @@ def leaving(controls: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_review_sheet(controls: pd.DataFrame, path: str | Path) -> None:
-    """Everything looked up as CSV for a person: what was found, then the highest not found.
+    """Everything looked up as CSV for a person: what was found, then the highest that stay.
 
     Scores are log10; before and after are those of the windows beside it. `sequence_id` is the
-    window's.
+    window's. Last come windows in which nothing was found but which overlap what was.
     """
     sheet = controls.rename(columns={"window_id": "sequence_id"})
     for name, column in (
@@ -298,5 +299,6 @@ def write_review_sheet(controls: pd.DataFrame, path: str | Path) -> None:
     ):
         sheet[name] = (sheet[column].astype("float64") / LOG_10).round(2)
     unfound = sheet["verdict"] == decontaminate.NONE_FOUND
-    sheet = sheet.assign(unfound=unfound).sort_values(["unfound", "rank"], kind="stable")
+    sheet["order"] = unfound.astype(int) + (unfound & sheet["leaves"])
+    sheet = sheet.sort_values(["order", "rank"], kind="stable")
     decontaminate.write_review_sheet(sheet[SHEET], path)

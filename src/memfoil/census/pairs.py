@@ -93,7 +93,7 @@ def _pair(row: Mapping[str, str], where: str, models: Collection[str]) -> Pair:
     if row["model"] not in models:
         raise InvalidConfiguration(
             f"{where}: column model: {row['model']} is not among the run's models, "
-            f"{', '.join(models)}"
+            f"{', '.join(models)}; name another table in census/pairs, or census: null"
         )
     if row["document"] == row["control"]:
         raise InvalidConfiguration(

@@ -151,7 +151,8 @@ def _coverage(
 def curves(cases: Sequence[Case], thresholds: pd.DataFrame, budget: Budget) -> pd.DataFrame:
     """Coverage as the threshold moves, the margin over tau_book, or the queries allowed above it.
 
-    One point at every power of ten, and one at the budget itself.
+    One point at every power of ten, and one at the budget itself. A threshold of zero has no
+    margin.
 
     Returns
     -------
@@ -183,9 +184,10 @@ def _curves(case: Case, group: Group, log10_tau: float, budget: Budget) -> Itera
 
     above = log_score[clears(log_score, log10_tau)]
     least = lowest if math.isinf(log10_tau) else log10_tau
-    x = np.arange(0.0, math.floor(-least) + 1.0)
-    delta = margin(above, least)
-    yield "margin", x, np.array([int(clears(delta * LOG_10, d).sum()) for d in x])
+    if math.isfinite(log10_tau):
+        x = np.arange(0.0, math.floor(-log10_tau) + 1.0)
+        delta = margin(above, log10_tau)
+        yield "margin", x, np.array([int(clears(delta * LOG_10, d).sum()) for d in x])
 
     x = np.unique([*np.arange(0.0, math.ceil(-least) + 2.0), math.log10(budget.queries)])
     needed = np.sort(budget.needed(above))

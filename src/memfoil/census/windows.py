@@ -33,18 +33,20 @@ def windows(
     *,
     prefix_tokens: int,
     suffix_tokens: int,
-    stride: Mapping[str, int],
+    stride: Mapping[str, Any],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cut every window of a text; they overlap where the stride is shorter than a window.
 
-    By tokens (`{"tokens": n}`) the text is tokenized once, whole, and a window starts at every
-    n-th token. By characters (`{"characters": n, "slice": m}`) a window starts at every n-th
-    character, in the middle of a word too, and is the beginning of the tokens of the m
-    characters from there on; earlier work on books has 10 and 800.
+    By tokens the text is tokenized once, whole, and a window starts at every n-th token. By
+    characters a window starts at every n-th character, in the middle of a word too, and is the
+    beginning of the tokens of a slice of the text from there on; earlier work on books has a
+    stride of 10 characters and slices of 800.
 
     Parameters
     ----------
     tokenizer : fast tokenizer of transformers
+    stride : mapping
+        `unit` (`tokens` or `characters`), `step` (n), and `slice` (characters; not used by tokens)
 
     Returns
     -------
@@ -80,7 +82,7 @@ def windows(
         raise InvalidDocuments(
             f"{document_id}: no window has the {prefix_tokens} tokens of a prefix and the "
             f"{suffix_tokens} of a suffix: the longest has {longest}; take a longer text"
-            + (" or a longer slice" if "slice" in stride else "")
+            + (" or a longer slice" if stride["unit"] == "characters" else "")
         )
     frame = pd.DataFrame(rows, columns=["token_ids", "start_char", "suffix_start_char", "end_char"])
     frame["document_id"], frame["window"] = document_id, np.arange(len(frame))
@@ -103,15 +105,15 @@ def windows_of_texts(
     return pd.concat(frames, ignore_index=True), pd.concat(left_out, ignore_index=True)
 
 
-def _window_starts(text: str, tokenizer: Any, stride: Mapping[str, int]) -> Iterator[_Tokens]:
+def _window_starts(text: str, tokenizer: Any, stride: Mapping[str, Any]) -> Iterator[_Tokens]:
     """What each window is the beginning of."""
-    if "tokens" in stride:
+    if stride["unit"] == "tokens":
         ids, starts, ends = _tokens(encode(tokenizer, [text])[0], 0)
-        for first in range(0, len(ids), stride["tokens"]):
+        for first in range(0, len(ids), stride["step"]):
             place = (int(starts[first]), len(text))
             yield _Tokens(ids[first:], starts[first:], ends[first:], *place)
         return
-    places = range(0, len(text), stride["characters"])
+    places = range(0, len(text), stride["step"])
     for i in range(0, len(places), SLICES_AT_ONCE):
         slices = [text[c : c + stride["slice"]] for c in places[i : i + SLICES_AT_ONCE]]
         encoded = encode(tokenizer, slices)

@@ -95,8 +95,8 @@ def drawn(function: Callable[P, Figure]) -> Callable[P, Figure]:
 def _is_silent(axes: Axes) -> bool:
     """Neither data nor words; lines across the whole panel are no data."""
     lines = [line for line in axes.lines if line.get_transform() == axes.transData]
-    drawn = axes.patches or any(len(np.asarray(line.get_xdata())) for line in lines)
-    return not (drawn or axes.texts or axes.get_title(loc="right"))
+    drawn = axes.patches or axes.images or any(len(np.asarray(line.get_xdata())) for line in lines)
+    return not (drawn or axes.collections or axes.texts or axes.get_title(loc="right"))
 
 
 def save(figure: Figure, path: str | Path) -> None:
@@ -198,7 +198,8 @@ def power_axis(axis: Axis) -> None:
     """An axis whose data are log10 of a probability or a count, with ticks 10^x, four or more."""
     low, high = axis.get_view_interval()
     if high - low < 4:
-        axis.axes.set_xlim(high - 4, high)
+        limits = axis.axes.set_ylim if axis is axis.axes.yaxis else axis.axes.set_xlim
+        limits(high - 4, high)
     axis.set_major_locator(MaxNLocator(6, integer=True))
     axis.set_major_formatter(FuncFormatter(lambda value, _: rf"$10^{{{value:.0f}}}$"))
 

@@ -17,10 +17,10 @@ from memfoil.index.kernel import compiled
 ROUNDS = 8
 """So many times suffixes are sorted by their next ids, before ranks are used."""
 FEW = 8
-FAR = 4096
+FAR = 8192
 """Ids after which the direct comparison of n suffixes gives up, times n squared."""
-SMALL = 24
-LARGE = 2048
+SMALL = 32
+LARGE = 1024
 
 
 def suffix_array(tokens: np.ndarray, threads: int) -> np.ndarray:
@@ -328,17 +328,23 @@ def _radix_sort(
 ) -> None:
     """The same byte by byte, from the last; `differing` has no bit above those that differ."""
     counts = np.empty(257, np.int64)
-    shift = np.uint64(0)
+    here, there = keys[:n], spare[:n]
+    values_here, values_there = values[low : low + n], spare_values[:n]
+    shift, passes = np.uint64(0), 0
     while shift < 64 and differing >> shift:
         counts[:] = 0
         for i in range(n):
-            counts[((keys[i] >> shift) & np.uint64(255)) + np.uint64(1)] += 1
+            counts[((here[i] >> shift) & np.uint64(255)) + np.uint64(1)] += 1
         for digit in range(256):
             counts[digit + 1] += counts[digit]
         for i in range(n):
-            digit = (keys[i] >> shift) & np.uint64(255)
-            spare[counts[digit]], spare_values[counts[digit]] = keys[i], values[low + i]
+            digit = (here[i] >> shift) & np.uint64(255)
+            there[counts[digit]], values_there[counts[digit]] = here[i], values_here[i]
             counts[digit] += 1
-        for i in range(n):
-            keys[i], values[low + i] = spare[i], spare_values[i]
+        here, there = there, here
+        values_here, values_there = values_there, values_here
         shift += np.uint64(8)
+        passes += 1
+    if passes % 2:
+        there[:] = here
+        values_there[:] = values_here

@@ -34,7 +34,12 @@ def check(config: Mapping[str, Any]) -> None:
             f"propensity/document_tokens: {propensity['document_tokens']} leaves no continuation "
             f"as long as a prefix of {propensity['prefix_tokens']} tokens; ask for twice as many"
         )
-    if propensity["index"] and not (propensity["foil"] or not config["testbed"]):
+    if propensity["index"] and not propensity["index_tokenizer"]:
+        raise InvalidConfiguration(
+            f"propensity/index_tokenizer: name the tokenizer of {propensity['index']}: generations "
+            "are read with it"
+        )
+    if propensity["index"] and config["testbed"] and not propensity["foil"]:
         raise InvalidConfiguration(
             "propensity/foil: name an index of text not trained on; the testbed's foil has the "
             "testbed's tokens, not those of propensity/index"

@@ -49,8 +49,3 @@ def placed(
             chosen = own.iloc[first : first + count]
             assigned |= dict.fromkeys(chosen, (DOCUMENT, stretch["repetitions"]))
     return assigned
-
-
-def kept_out(documents: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Ids of the documents that are kept out, but for stretches planted."""
-    return [entry["document"] for entry in documents if not entry["repetitions"]]

@@ -16,6 +16,7 @@ from memfoil.tracing.words import Reader
 LOOPS_FROM = 20
 """Shorter spans are not tested for loops."""
 LONG = 50
+READ_TOGETHER = 4096
 
 
 def reproduced(
@@ -106,11 +107,12 @@ def _longest(spans: pd.DataFrame, index: Searchable) -> pd.DataFrame:
 
 def _recalls(traces: pd.DataFrame, texts: pd.Series, reader: Reader) -> pd.DataFrame:
     """By generation: its documents, and the sums of their recall."""
-    windows = reader.texts(list(traces["window"]))
-    recall = [
-        adaptive_recall(texts[name], window)
-        for name, window in zip(traces["generation_id"], windows, strict=True)
-    ]
+    recall: list[float] = []
+    for start in range(0, len(traces), READ_TOGETHER):
+        part = traces[start : start + READ_TOGETHER]
+        windows = reader.texts(list(part["window"]))
+        pairs = zip(part["generation_id"], windows, strict=True)
+        recall += [adaptive_recall(texts[name], window) for name, window in pairs]
     rows = traces[["generation_id", "document_id"]].assign(recall=recall)
     rows["recall_50"] = rows["recall"].where((traces["tokens"] >= LONG) & ~traces["loop"])
     best = rows.groupby(["generation_id", "document_id"]).max()
