@@ -154,7 +154,7 @@ def with_pairs(checkout, *lines):
     return "other.tsv"
 
 
-def test_mistakes_in_the_table_of_pairs_stop_before_anything_runs(fresh):
+def test_wrong_pairs_stop_before_anything_runs(fresh):
     line = ["a", "1990-Bush-1", "1990-Bush-1", "X", "1990-01-31", "1992-01-28", "testbed"]
     output = refused(fresh, "-n", "census", pairs=with_pairs(fresh, line))
     assert "other.tsv: line 2: column control: 1990-Bush-1 is the document itself" in output
