@@ -18,7 +18,7 @@ from memfoil.prompts.frames import Ids, frame
 from memfoil.prompts.journal import Journal
 from memfoil.prompts.multi_prefix import Recall, budget, prefixes_needed, recall, search_prefixes
 from memfoil.prompts.success import judge
-from memfoil.tables import (
+from memfoil.tables.schema import 
     COMPRESSION,
     FLAG,
     INTEGER,

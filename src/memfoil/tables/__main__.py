@@ -1,0 +1,3 @@
+from memfoil.tables import markdown
+
+print(markdown(), end="")  # noqa: T201

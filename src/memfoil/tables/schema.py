@@ -1,0 +1,271 @@
+"""What a table is: its columns, validated reading, atomic writing, provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from memfoil import __version__
+from memfoil.errors import InvalidTable
+
+RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
+
+TEXT = pa.string()
+INTEGER = pa.int64()
+REAL = pa.float64()
+FLAG = pa.bool_()
+DATE = pa.date32()
+TOKENS = pa.list_(pa.int32())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `log` marks natural logs of probabilities, at most 0, never NaN."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Who made a table and from what. No clock time: the same run writes the same table twice."""
+
+    stage: str
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    configuration: str = ""
+    code: str = ""
+    seed: int | None = None
+
+    def metadata(self) -> dict[bytes, bytes]:
+        versions = {"memfoil": __version__}
+        versions |= {name: importlib.metadata.version(name) for name in RESTS_ON}
+        content = {
+            "stage": self.stage,
+            "inputs": dict(self.inputs),
+            "configuration": self.configuration,
+            "code": self.code,
+            "seed": self.seed,
+            "versions": versions,
+        }
+        return {b"memfoil": json.dumps(content, sort_keys=True).encode()}
+
+
+@dataclass(frozen=True)
+class Table:
+    """The schema of one table.
+
+    `key` columns together are unique. A column that is not in the schema is refused, unless its
+    name matches `family`, a pattern of numbered columns that all share the type of `member`.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    family: str | None = None
+    member: Column | None = None
+
+    def read(self, path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+        """Read and validate a Parquet file; dates become datetime64, token ids arrays of int32.
+
+        Raises
+        ------
+        InvalidTable
+            If the file is missing or damaged, or does not fit this schema.
+        """
+        try:
+            table = pq.read_table(path, columns=columns)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+        return self.validate(table, str(path), complete=columns is None).to_pandas(
+            date_as_object=False
+        )
+
+    def write(self, frame: pd.DataFrame, path: str | Path, provenance: Provenance) -> None:
+        """Validate and write: to a temporary name in the same folder, then renamed."""
+        table = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
+        table = table.replace_schema_metadata(provenance.metadata())
+        with atomic(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    def write_parts(
+        self, frames: Iterable[pd.DataFrame], path: str | Path, provenance: Provenance
+    ) -> None:
+        """Write a table part by part, so that memory holds one part at a time.
+
+        The parts must not share a key: each is validated alone.
+        """
+        empty = pa.table({column.name: pa.nulls(0) for column in self.columns})
+        schema = self.validate(empty, self.name).schema.with_metadata(provenance.metadata())
+        with (
+            atomic(path) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+        ):
+            for frame in frames:
+                part = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
+                writer.write_table(part.replace_schema_metadata(provenance.metadata()))
+
+    def read_parts(self, path: str | Path, rows: int) -> Iterator[pd.DataFrame]:
+        """Read a table part by part, so that memory holds so many rows at a time.
+
+        Each part is validated alone. Raises what `read` does.
+        """
+        try:
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(rows):
+                    part = self.validate(pa.Table.from_batches([batch]), str(path))
+                    yield part.to_pandas(date_as_object=False)
+        except (pa.ArrowException, OSError) as error:
+            raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+
+    def validate(self, table: pa.Table, where: str, complete: bool = True) -> pa.Table:
+        """Cast to this schema, columns in its order; one line that names the offending value.
+
+        Raises
+        ------
+        InvalidTable
+            If a column is missing, unknown or of another type, a value is null, NaN or positive
+            where it must not be, or a key occurs twice.
+        """
+        known = {column.name: column for column in self.columns}
+        unknown = [name for name in table.column_names if name not in known]
+        if self.family and self.member:
+            relatives = [name for name in unknown if re.fullmatch(self.family, name)]
+            known |= {
+                name: Column(name, self.member.type, self.member.meaning, log=self.member.log)
+                for name in relatives
+            }
+            unknown = [name for name in unknown if name not in known]
+        if unknown:
+            raise InvalidTable(
+                f"{where}: unknown column {unknown[0]}; a {self.name} table has "
+                f"{', '.join(column.name for column in self.columns)}"
+            )
+        missing = [
+            column.name
+            for column in self.columns
+            if column.name not in table.column_names and not column.nullable
+        ]
+        if complete and missing:
+            raise InvalidTable(f"{where}: column {missing[0]} is missing")
+        arrays, fields = [], []
+        for name, column in known.items():
+            if name in table.column_names:
+                arrays.append(_conform(table.column(name), column, where))
+            elif complete:
+                arrays.append(pa.nulls(len(table), column.type))
+            else:
+                continue
+            fields.append(pa.field(name, column.type, nullable=column.nullable))
+        result = pa.table(arrays, schema=pa.schema(fields))
+        if complete or set(self.key) <= set(result.column_names):
+            self._refuse_repeated_keys(result, where)
+        return result
+
+    def _refuse_repeated_keys(self, table: pa.Table, where: str) -> None:
+        keys = table.select(list(self.key)).to_pandas()
+        repeated = keys.duplicated()
+        if repeated.any():
+            row = int(np.argmax(repeated.to_numpy()))
+            value = ", ".join(f"{name} {keys[name].iloc[row]}" for name in self.key)
+            raise InvalidTable(f"{where}: row {row}: {value} occurs more than once")
+
+
+def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedArray:
+    """Cast one column and check its values."""
+    if not len(array):
+        return pa.chunked_array([], column.type)
+    try:
+        array = array.cast(column.type)
+    except pa.ArrowException as error:
+        raise InvalidTable(
+            f"{where}: column {column.name}: {array.type} where {column.type} is needed: {error}"
+        ) from error
+    if array.null_count and not column.nullable:
+        row = int(np.argmax(array.is_null().to_numpy()))
+        kind = "NaN" if pa.types.is_floating(column.type) else "an empty value"
+        raise InvalidTable(f"{where}: column {column.name}, row {row}: {kind} is not allowed here")
+    if pa.types.is_list(column.type) and pc.list_flatten(array).null_count:
+        inside = pc.list_parent_indices(array).filter(pc.is_null(pc.list_flatten(array)))
+        raise InvalidTable(
+            f"{where}: column {column.name}, row {inside[0]}: an empty value in the list"
+        )
+    if column.log:
+        values = array.to_numpy()
+        bad = np.isnan(values) & array.is_valid().to_numpy() | (values > 0)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InvalidTable(
+                f"{where}: column {column.name}, row {row}: {values[row]} is not the natural log "
+                "of a probability (at most 0, -inf allowed)"
+            )
+    return array
+
+
+class atomic:  # noqa: N801 - used as `with atomic(path) as temporary`
+    """A temporary path beside `path` that takes its name when the block ends without an error.
+
+    Whatever happens inside, `path` is either its old self or complete.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
+
+    def __enter__(self) -> Path:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return self.temporary
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        try:
+            if isinstance(error, OSError) and error.errno and error.filename is None:
+                raise OSError(error.errno, error.strerror, str(self.path)) from error
+            if error is None:
+                with self.temporary.open("rb+") as file:
+                    os.fsync(file.fileno())
+                self.temporary.replace(self.path)
+        finally:
+            self.temporary.unlink(missing_ok=True)
+
+
+def digest(path: str | Path) -> str:
+    """SHA-256 of a file, or of the names and digests of a folder's files, in order."""
+    path = Path(path)
+    if path.is_dir():
+        parts = [(str(p.relative_to(path)), digest(p)) for p in path.rglob("*") if p.is_file()]
+        return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def provenance_of(path: str | Path) -> dict[str, Any]:
+    """The provenance that `Table.write` put into a Parquet file.
+
+    Raises
+    ------
+    InvalidTable
+        If the file is not Parquet, or was not written by memfoil.
+    """
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+    if b"memfoil" not in metadata:
+        raise InvalidTable(f"{path}: holds no provenance; it was not written by memfoil")
+    return json.loads(metadata[b"memfoil"])
