@@ -19,8 +19,8 @@ ROUNDS = 8
 FEW = 8
 FAR = 8192
 """Ids after which the direct comparison of n suffixes gives up, times n squared."""
-SMALL = 32
-LARGE = 1024
+SMALL = 24
+LARGE = 2048
 
 
 def suffix_array(tokens: np.ndarray, threads: int) -> np.ndarray:
