@@ -1,9 +1,9 @@
 """A small training text in plain English, its tokenizer and index."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from small_world import passages
 
 from memfoil.index import build, open_index
 from memfoil.models import tokenizer_digest
@@ -12,25 +12,6 @@ from memfoil.testbed import train_tokenizer
 
 settings.register_profile("propensity", deadline=None)  # the first call may compile
 settings.load_profile("propensity")
-
-SUBJECTS = ["The farmer", "A sailor", "My neighbour", "The old mayor", "Our teacher", "Her aunt"]
-VERBS = ["repaired", "painted", "found", "sold", "carried", "remembered", "borrowed", "measured"]
-OBJECTS = ["the wooden boat", "a green door", "some apples", "the church bell", "two maps"]
-PLACES = ["near the river", "in the morning", "before the war", "for a friend", "on the hill"]
-
-
-def sentence(generator) -> str:
-    parts = (generator.choice(words) for words in (SUBJECTS, VERBS, OBJECTS, PLACES))
-    return " ".join(parts) + f" in {generator.integers(1000, 9999)}."
-
-
-def passages(n: int, seed: int, source: str, sentences: int = 6) -> pd.DataFrame:
-    generator = np.random.default_rng(seed)
-    texts = [" ".join(sentence(generator) for _ in range(sentences)) for _ in range(n)]
-    names = [f"{source}-{i}" for i in range(n)]
-    return pd.DataFrame(
-        {"passage_id": names, "document_id": names, "text": texts, "source": source}
-    )
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from test_metric import tables_of
+from test_propensity_rates import tables_of
 
 from memfoil import tables, testbed
 from memfoil.errors import InvalidConfiguration, InvalidScores
