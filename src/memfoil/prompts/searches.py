@@ -18,15 +18,8 @@ from memfoil.prompts.frames import Ids, frame
 from memfoil.prompts.journal import Journal
 from memfoil.prompts.multi_prefix import Recall, budget, prefixes_needed, recall, search_prefixes
 from memfoil.prompts.success import judge
-from memfoil.tables.schema import 
-    COMPRESSION,
-    FLAG,
-    INTEGER,
-    MULTI_PREFIX,
-    PROMPT_LOSSES,
-    PROMPT_RUNS,
-    Table,
-)
+from memfoil.tables import COMPRESSION, MULTI_PREFIX, PROMPT_LOSSES, PROMPT_RUNS, Table
+from memfoil.tables.schema import FLAG, INTEGER
 
 COMPRESS, PREFIXES = "compression", "multi-prefix"
 
