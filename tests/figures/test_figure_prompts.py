@@ -44,13 +44,15 @@ TARGETS = pd.DataFrame(
 def test_each_search_is_a_line_and_each_success_a_dot():
     key = {"procedure": "compression", "run": 1}
     losses = pd.DataFrame(
-        [{**key, "sequence_id": name, "step": step, "loss": 3.0 - step, "lowest": 3.0 - step}
-         for name in "ab" for step in range(3)]
+        [{**key, "sequence_id": name, "step": step, "loss": height - step, "lowest": height - step}
+         for name, height in (("a", 3.0), ("b", 9.0)) for step in range(3)]
     )  # fmt: skip
     runs = pd.DataFrame([{**key, "sequence_id": n, "generated": n == "a"} for n in "ab"])
     planted, held_out = figures.prompt_searches(TARGETS, losses, runs).axes
     assert [len(line.get_xdata()) for line in planted.lines] == [3, 1]
     assert [len(line.get_xdata()) for line in held_out.lines] == [3]
+    assert planted.get_ylim()[0] == 0
+    assert held_out.get_ylim()[1] >= 9
     assert planted.get_title(loc="right") == "1 of 1 succeed"
     assert held_out.get_title(loc="right") == "0 of 1 succeed"
 

@@ -131,7 +131,7 @@ def prompt_searches(targets: pd.DataFrame, losses: pd.DataFrame, runs: pd.DataFr
                 panel.plot(line["step"].iloc[-1], line["lowest"].iloc[-1], "o", color=colour)
         ended = own.drop_duplicates(key)["generated"]
         style.aside(panel, f"{int(ended.sum())} of {len(ended)} succeed")
-        panel.set_ylim(bottom=0)
+    axes[0, 0].set_ylim(bottom=0)  # once everything shared is drawn
     for panel in axes.flat[len(pools) :]:
         panel.set_visible(False)
     for panel in axes[-1]:
