@@ -96,7 +96,7 @@ def naive_queries(log10_p):
 MEASURES = {"base": lambda powers: powers[0], "near-verbatim": max}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(cases(), cases(pair="q"))
 def test_every_number_of_the_census_follows_from_windows_scores_and_verdicts(one, other):
     drawn = {"p": one, "q": other}
@@ -129,7 +129,7 @@ def test_every_number_of_the_census_follows_from_windows_scores_and_verdicts(one
         assert math.isnan(row["log10_tau"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(cases())
 def test_curves_are_coverage_at_moved_thresholds_margins_and_budgets(drawn):
     made, book, control, leaving = drawn
@@ -150,7 +150,7 @@ def test_curves_are_coverage_at_moved_thresholds_margins_and_budgets(drawn):
         assert (own.get_group("threshold")["covered_chars"].diff().dropna() <= 0).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(cases())
 def test_heat_runs_cover_the_document_and_give_back_each_characters_best(drawn):
     made, book, _, _ = drawn
