@@ -66,7 +66,7 @@ def test_more_resamples_generate_nothing_again(finished):
     config = yaml.safe_load(finished.configfile.read_text())
     config["propensity"]["resamples"] = 300
     path = finished.folder / "resamples.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
     planned = finished.planned(configfile=path)
     assert {"propensity_tables", "propensity_figures"} <= planned
     assert planned.isdisjoint({"propensity_prompts", "propensity_generate", "propensity_trace"})
@@ -112,7 +112,7 @@ def test_settings_that_fit_nothing_are_refused_before_anything_runs(fresh, chang
     config = yaml.safe_load(fresh.configfile.read_text())
     config["propensity"] |= change
     path = fresh.folder / "changed.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
     done = fresh.snakemake("-n", configfile=path)
     lines = [line for line in done.stderr.splitlines() if line.startswith("memfoil: ")]
     assert done.returncode != 0
@@ -129,7 +129,7 @@ def test_an_export_that_cannot_be_read_is_one_line(finished, content, said):
     config = yaml.safe_load(finished.configfile.read_text())
     config["propensity"]["generic"] = "export.tsv"
     path = finished.folder / "generic.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
     target = "results/small/propensity/prompts/testbed.parquet"
     before = (finished.folder / target).read_bytes()
     done = finished.snakemake(target, configfile=path)
