@@ -41,7 +41,7 @@ class Search:
 
 
 class Batch(NamedTuple):
-    """Windows of one length of prefix, side by side."""
+    """Windows of one length of prefix, side by side, in the memory of the processor."""
 
     window_ids: list[str]
     prefix_tokens: int
@@ -120,8 +120,8 @@ def batches(model: TorchModel, windows: pd.DataFrame, prefix_tokens: int) -> lis
         Batch(
             names[i : i + size],
             prefix_tokens,
-            prefixes[i : i + size].to(model.network.device),
-            ids[i : i + size, prefix_tokens:].to(model.network.device),
+            prefixes[i : i + size],
+            ids[i : i + size, prefix_tokens:],
         )
         for i in range(0, len(ids), size)
     ]
@@ -140,8 +140,8 @@ def write_near_verbatim(
     def work(batch: Batch) -> pd.DataFrame:
         found = near_verbatim(
             model.network,
-            batch.prefixes,
-            batch.suffixes,
+            batch.prefixes.to(model.network.device),
+            batch.suffixes.to(model.network.device),
             epsilon=search.epsilon,
             width=search.width,
             top_k=search.top_k,
@@ -179,8 +179,8 @@ def write_beam_searches(
     def work(batch: Batch) -> pd.DataFrame:
         found = recover(
             model.network,
-            batch.prefixes,
-            batch.suffixes,
+            batch.prefixes.to(model.network.device),
+            batch.suffixes.to(model.network.device),
             epsilon=search.epsilon,
             width=search.width,
             top_k=search.top_k,
@@ -223,8 +223,7 @@ def _in_halves(work: Callable[[Batch], pd.DataFrame]) -> Callable[[Batch], pd.Da
                 f"window {batch.window_ids[0]}: memory does not hold its search; use a smaller "
                 "census/near_verbatim/width, a smaller dtype or a larger device"
             )
-        if batch.prefixes.is_cuda:
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()
         halves = (slice(0, n // 2), slice(n // 2, n))
         return pd.concat(
             [
