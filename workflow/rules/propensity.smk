@@ -52,6 +52,7 @@ rule propensity_prompts:
         index=lambda wildcards: text_index("training", wildcards.reader),
         tokenizer=lambda wildcards: tokens_of(wildcards.reader),
         generic=PROPENSITY["generic"],
+        everyday=digest(PACKAGE / "propensity" / "everyday.txt"),
         specific=PROPENSITY["specific"],
         embedding=PROPENSITY["embedding"],
         plan={

@@ -29,6 +29,11 @@ def check(config: Mapping[str, Any]) -> None:
                 f"propensity/specific: {name} is no pool of controls; sentences of unseen text "
                 f"come from {', '.join(controls)}"
             )
+    if not propensity["generic"] and propensity["language"] != "en":
+        raise InvalidConfiguration(
+            f"propensity/generic: the package's own sentences are English, the language is "
+            f"{propensity['language']}; name an export of Tatoeba's sentences"
+        )
     if propensity["document_tokens"] < 2 * propensity["prefix_tokens"]:
         raise InvalidConfiguration(
             f"propensity/document_tokens: {propensity['document_tokens']} leaves no continuation "
