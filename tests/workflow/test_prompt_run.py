@@ -37,7 +37,7 @@ def test_settings_of_the_calibration_make_no_search_again(finished):
     config = yaml.safe_load(finished.configfile.read_text())
     config["prompts"]["alpha"] = 0.3
     path = finished.folder / "alpha.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
     planned = finished.planned(configfile=path)
     assert "prompt_criteria" in planned
     assert planned.isdisjoint({"compression", "multi_prefix", "prompt_targets", "train"})
@@ -76,7 +76,7 @@ def test_settings_that_fit_nothing_are_refused_before_anything_runs(fresh, chang
     config = yaml.safe_load(fresh.configfile.read_text())
     config["prompts"] |= change
     path = fresh.folder / "changed.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
     done = fresh.snakemake("-n", configfile=path)
     assert done.returncode != 0
     assert message in done.stdout + done.stderr
