@@ -154,9 +154,8 @@ def _threshold(panel: Axes, rate: pd.Series) -> None:
         panel,
         f"{rate['tau']:.0f} tokens\nat {style.percent(rate['alpha_n'])}",
         0.97,
-        0.97,
+        0.03,
         ha="right",
-        va="top",
     )
 
 
