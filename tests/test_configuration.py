@@ -92,7 +92,8 @@ def test_both_roles_are_needed(root, config, models):
 
 
 def test_without_a_testbed_an_index_must_be_named(root, config, models):
-    config = changed(config, "testbed", None)
+    for section in ("testbed", "prompts", "census", "propensity"):
+        config = changed(config, section, None)
     config["pools"] = [{k: v for k, v in p.items() if k != "split"} for p in config["pools"]]
     config["models"] = ["other"]
     with pytest.raises(InvalidConfiguration, match="decontamination/index"):

@@ -41,7 +41,7 @@ def test_a_caption_renders_with_and_without_a_model(path):
 
 def test_every_figure_has_a_caption_that_says_what_is_guaranteed():
     names = {path.stem for path in CAPTIONS}
-    for figure in set(figures.__all__) - {"save"}:
+    for figure in set(figures.__all__) - {"save", "parrot_scores"}:  # a panel of prompt_searches
         assert figure in names
         html = rendered(ROOT / f"workflow/report/{figure}.rst", CONFIG)
         for part in ("Shown.", "Reading.", "Guarantee."):
