@@ -8,7 +8,7 @@ REPORT := $(RUN)/report.html
 .PHONY: demo propensity test lint clean
 
 demo: $(REPORT)  ## train a small model on known text, audit it, write the report
-	@cat $(RUN)/summary.md
+	@cat $(RUN)/summary.md $(RUN)/prompts/small/*/*/summary.md
 	@echo
 	@echo "Report: $(CURDIR)/$(REPORT)"
 
