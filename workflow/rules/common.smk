@@ -2,7 +2,8 @@ import os
 from pathlib import Path
 
 from memfoil import configuration
-from memfoil.workflow import code_digest, shown_once
+from memfoil.tables import digest
+from memfoil.workflow import PACKAGE, code_digest, shown_once
 
 # Threads that spin while they wait slow training twentyfold where jobs share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

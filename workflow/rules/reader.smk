@@ -1,5 +1,3 @@
-from memfoil.tables import digest
-from memfoil.workflow import PACKAGE
 
 
 rule census_reader:
