@@ -23,7 +23,7 @@ from memfoil.scoring.near_verbatim import SAMPLES, near_verbatim, recover, sampl
 
 PREFIX = SUFFIX = 50
 EPSILON = 5
-BATCH = {"cpu": 16, "cuda": 64}
+BATCH = {"cpu": 32, "cuda": 64}
 
 
 def small_llama() -> LlamaForCausalLM:

@@ -65,7 +65,7 @@ rule census_scores:
         "benchmarks/{run}/census/scores/{model}/{pair}.tsv"
     conda:
         "../../envs/memfoil.yaml"
-    threads: 2
+    threads: CORES_OF_A_PAIR
     resources:
         mem_mb=6000,
         gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
@@ -94,7 +94,7 @@ rule census_searches:
         "benchmarks/{run}/census/searches/{model}/{pair}.tsv"
     conda:
         "../../envs/memfoil.yaml"
-    threads: 2
+    threads: CORES_OF_A_PAIR
     resources:
         mem_mb=6000,
         gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),

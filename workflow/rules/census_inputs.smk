@@ -23,6 +23,11 @@ CENSUS_WARNINGS = warnings(
     census_settings.kept_out(config, SETTINGS),
 )
 
+# Pairs side by side load their models side by side, too.
+CORES_OF_A_PAIR = max(
+    1, (workflow.cores or 2) // sum(len(pair.models) for pair in PAIRS.values())
+)
+
 if workflow.is_main_process:
     for line in CENSUS_WARNINGS:
         print(f"memfoil: warning: {line}", file=sys.stderr)
