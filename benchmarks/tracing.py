@@ -39,6 +39,8 @@ from memfoil.tracing.trace import LEAST_TOKENS
 VOCABULARY = 16_000
 DOCUMENT_TOKENS = 500
 GENERATION_TOKENS = 256
+WARM = 2000
+"""Documents of an index built before the time is taken, so that everything is compiled."""
 DEPTHS = dict.fromkeys(("ds_prefetch_depth", "sa_prefetch_depth", "od_prefetch_depth"), 0)
 CORES = len(os.sched_getaffinity(0))
 
@@ -242,7 +244,7 @@ def building(n_tokens: int, text: np.ndarray, folder: Path) -> list[dict[str, An
     corpus = pd.DataFrame({"document_id": range(len(parts)), "token_ids": parts})
     ours = cost(
         lambda: build(corpus, folder / "ours", vocab_size=VOCABULARY),
-        before=lambda: build(corpus[:10], folder / "few", vocab_size=VOCABULARY),
+        before=lambda: build(corpus[:WARM], folder / "few", vocab_size=VOCABULARY),
     )
     size = sum(path.stat().st_size for path in (folder / "ours").iterdir())
     print(
@@ -320,7 +322,6 @@ def main() -> None:
         help="from this size on, nothing is built or traced by infini-gram",
     )  # fmt: skip
     arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = []
     for n_tokens in arguments.tokens:
         print(f"{n_tokens:,} tokens", flush=True)
         text = corpus_text(n_tokens)
@@ -328,10 +329,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent)
             if n_tokens < arguments.memfoil_alone_from:
-                rows += building(n_tokens, text, folder)
+                rows = building(n_tokens, text, folder)
                 rows += matching(n_tokens, open_index(folder / "ours"), frame, arguments.few)
             else:
-                rows += growth(n_tokens, text, folder, frame)
+                rows = growth(n_tokens, text, folder, frame)
         print(pd.DataFrame(rows).fillna("").to_string(index=False), flush=True)
 
 
@@ -343,7 +344,7 @@ def growth(
     corpus = pd.DataFrame({"document_id": range(len(parts)), "token_ids": parts})
     ours = cost(
         lambda: build(corpus, folder / "ours", vocab_size=VOCABULARY),
-        before=lambda: build(corpus[:10], folder / "few", vocab_size=VOCABULARY),
+        before=lambda: build(corpus[:WARM], folder / "few", vocab_size=VOCABULARY),
     )
     print(f"  built with {ours.memory / n_tokens:.1f} bytes of memory per token", flush=True)
     index = open_index(folder / "ours")

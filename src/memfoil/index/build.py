@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,9 @@ from memfoil.index.files import (
     refuse_path,
     token_type,
 )
-from memfoil.index.suffixes import suffix_array
+from memfoil.index.kernel import compiled
+from memfoil.index.suffixes import counted, suffix_array
 from memfoil.tables import digest
-
-WRITTEN_TOGETHER = 1 << 22
 
 
 def build(
@@ -69,19 +69,19 @@ def build(
         raise InvalidIndex(f"{folder}: exists and is not an index; choose another name")
     ids, ends = _tokens(corpus, vocab_size)
     threads = config.NUMBA_NUM_THREADS
-    with _renamed(folder) as partial:
+    with _renamed(folder) as hidden:
         for number, (first, last) in enumerate(_parts(ends, shards)):
             names = corpus["document_id"].iloc[first:last]
-            _write_shard(partial, number, ids, ends[first : last + 1], names, threads)
-            check_completely(map_shard(partial, number, ids.dtype), vocab_size, threads)
-        paths = sorted(partial.iterdir())
+            _write_shard(hidden, number, ids, ends[first : last + 1], names, threads)
+            check_completely(map_shard(hidden, number, ids.dtype), vocab_size, threads)
+        paths = sorted(hidden.iterdir())
         with ThreadPoolExecutor(threads) as pool:
             digests = pool.map(digest, paths)
             files = {
                 path.name: (path.stat().st_size, sha256)
                 for path, sha256 in zip(paths, digests, strict=True)
             }
-        Manifest(vocab_size, tokenizer, len(ids), len(corpus), number + 1, files).write(partial)
+        Manifest(vocab_size, tokenizer, len(ids), len(corpus), number + 1, files).write(hidden)
 
 
 def _tokens(corpus: pd.DataFrame, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -132,44 +132,48 @@ def _write_shard(
     starts = np.cumsum([0, *map(len, lines[:-1])])
     starts.astype("<u8").tofile(folder / f"metaoff.{number}")
 
-    values, counts = _counted(tokens)
+    values, counts = counted(tokens)
     unigrams = "".join(f"{id_} {count}\n" for id_, count in zip(values, counts, strict=True))
     (folder / f"unigram.{number}").write_text(unigrams)
 
 
-def _counted(tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ids that occur, and how often each does."""
-    if tokens.itemsize > 2:
-        return np.unique(tokens, return_counts=True)
-    counts = np.bincount(tokens)
-    return np.flatnonzero(counts), counts[counts > 0]
-
-
 def _table(tokens: np.ndarray, threads: int) -> np.ndarray:
     """The bytes of all pointers, suffixes in the order of their bytes."""
-    width = pointer_width(tokens.nbytes)
+    table = np.empty((len(tokens), pointer_width(tokens.nbytes)), np.uint8)
     positions = suffix_array(tokens, threads)
-    table = np.empty((len(positions), width), np.uint8)
-    for start in range(0, len(positions), WRITTEN_TOGETHER):
-        pointers = positions[start : start + WRITTEN_TOGETHER].astype("<i8") * tokens.itemsize
-        table[start : start + WRITTEN_TOGETHER] = pointers.view(np.uint8).reshape(-1, 8)[:, :width]
+    edges = np.linspace(0, len(tokens), threads + 1).astype(np.int64).tolist()
+    write = partial(_write_pointers, positions, tokens.itemsize, table)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(write, edges[:-1], edges[1:]))
     return table
+
+
+@compiled
+def _write_pointers(
+    positions: np.ndarray, itemsize: int, table: np.ndarray, first: int, last: int
+) -> None:
+    """Byte offsets of the suffixes first..last-1, the lowest byte first."""
+    for i in range(first, last):
+        pointer = np.int64(positions[i]) * itemsize
+        for k in range(table.shape[1]):
+            table[i, k] = pointer & 255
+            pointer >>= 8
 
 
 @contextmanager
 def _renamed(folder: Path) -> Iterator[Path]:
     """A hidden folder beside `folder` that takes its name when the block ends without an error."""
-    partial = folder.with_name(f".{folder.name}.partial")
+    hidden = folder.with_name(f".{folder.name}.partial")
     replaced = folder.with_name(f".{folder.name}.replaced")
     try:
-        for leftover in (partial, replaced):
+        for leftover in (hidden, replaced):
             shutil.rmtree(leftover, ignore_errors=True)
-        partial.mkdir(parents=True)
-        yield partial
-        _synchronize(partial)
+        hidden.mkdir(parents=True)
+        yield hidden
+        _synchronize(hidden)
         if folder.exists():
             folder.rename(replaced)
-        partial.rename(folder)
+        hidden.rename(folder)
     except OSError as error:
         raise InvalidIndex(
             f"{folder}: the index cannot be written: {error.strerror or error}; "
@@ -178,7 +182,7 @@ def _renamed(folder: Path) -> Iterator[Path]:
     finally:
         if replaced.exists() and not folder.exists():
             replaced.rename(folder)
-        for leftover in (partial, replaced):
+        for leftover in (hidden, replaced):
             shutil.rmtree(leftover, ignore_errors=True)
 
 

@@ -9,6 +9,8 @@ over twice the length with each round (Larsson and Sadakane 2007), so that no te
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,8 +21,12 @@ ROUNDS = 8
 FEW = 8
 FAR = 8192
 """Ids after which the direct comparison of n suffixes gives up, times n squared."""
+PATIENCE = 8
+"""Ids compared further, per id of the text, before all suffixes are ranked for the sake of few."""
 SMALL = 24
 LARGE = 2048
+DIGIT = 11
+"""Bits that a pass of the radix sort tells apart."""
 
 
 def suffix_array(tokens: np.ndarray, threads: int) -> np.ndarray:
@@ -38,14 +44,15 @@ def suffix_array(tokens: np.ndarray, threads: int) -> np.ndarray:
     (n,) int32, or int64 where int32 is too small
     """
     swapped = tokens.byteswap()
-    symbols = _symbols(swapped)
+    symbols, _ = counted(swapped)
     bits = len(symbols).bit_length()
     text = _ranked(swapped, symbols, np.empty(len(tokens), np.uint16 if bits <= 16 else np.uint32))
     del swapped
     small = len(text) < np.iinfo(np.int32).max
     suffixes = np.empty(len(text), np.int32 if small else np.int64)
-    starts = np.zeros(len(symbols) + 2, np.int64)
-    _bucket(text, suffixes, starts)
+    edges = np.linspace(0, len(text), threads + 1).astype(np.int64).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        starts = _bucket(text, len(symbols), suffixes, edges, pool)
 
     goals = np.linspace(0, len(text), 8 * threads + 1)
     cuts = np.unique(np.searchsorted(starts, goals))
@@ -57,25 +64,29 @@ def suffix_array(tokens: np.ndarray, threads: int) -> np.ndarray:
     with ThreadPoolExecutor(threads) as pool:
         parts = pool.map(part, cuts[:-1], cuts[1:])
         alike = np.concatenate([np.empty((0, 2), np.int64), *parts])
-    if len(alike):
-        rank = np.empty(len(text), suffixes.dtype)
-        _refine(suffixes, rank, alike, 1 + ROUNDS * (64 // bits))
+        depth, far = 1 + ROUNDS * (64 // max(bits, 1)), 2 * FAR
+        while len(alike) and len(alike) * far <= PATIENCE * len(text):
+            alike, far = _sort_farther(text, suffixes, alike, depth, far), 2 * far
+        if len(alike):
+            rank = np.empty(len(text), suffixes.dtype)
+            list(pool.map(partial(_rank, suffixes, rank), edges[:-1], edges[1:]))
+            _refine(suffixes, rank, alike, depth)
     return suffixes
 
 
-def _symbols(swapped: np.ndarray) -> np.ndarray:
-    """The ids that occur, in order."""
-    if swapped.itemsize > 2:
-        return np.unique(swapped)
-    occurs = np.zeros(1 << 16, np.bool_)
-    _mark(swapped, occurs)
-    return np.flatnonzero(occurs).astype(swapped.dtype)
+def counted(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ids that occur, in order, and how often each does."""
+    if ids.itemsize > 2:
+        return np.unique(ids, return_counts=True)
+    counts = np.zeros(1 << 16, np.int64)
+    _count(ids, counts)
+    return np.flatnonzero(counts).astype(ids.dtype), counts[counts > 0]
 
 
 @compiled
-def _mark(ids: np.ndarray, occurs: np.ndarray) -> None:
+def _count(ids: np.ndarray, counts: np.ndarray) -> None:
     for id_ in ids:
-        occurs[id_] = True
+        counts[id_] += 1
 
 
 @compiled
@@ -93,17 +104,28 @@ def _ranked(swapped: np.ndarray, symbols: np.ndarray, text: np.ndarray) -> np.nd
     return text
 
 
-@compiled
-def _bucket(text: np.ndarray, suffixes: np.ndarray, starts: np.ndarray) -> None:
+def _bucket(
+    text: np.ndarray,
+    n_symbols: int,
+    suffixes: np.ndarray,
+    edges: list[int],
+    pool: ThreadPoolExecutor,
+) -> np.ndarray:
     """Sort by the first id; suffixes that begin with id s are then starts[s]..starts[s + 1]-1."""
-    for s in text:
-        starts[s + 1] += 1
-    for s in range(starts.size - 1):
-        starts[s + 1] += starts[s]
-    free = starts.copy()
-    for position in range(text.size):
-        suffixes[free[text[position]]] = position
-        free[text[position]] += 1
+    counts = np.zeros((len(edges) - 1, n_symbols + 1), np.int64)
+    parts = [text[first:last] for first, last in pairwise(edges)]
+    list(pool.map(_count, parts, counts))
+    starts = np.append(0, np.cumsum(counts.sum(0)))
+    free = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    list(pool.map(partial(_place, suffixes), parts, edges, free))
+    return starts
+
+
+@compiled
+def _place(suffixes: np.ndarray, part: np.ndarray, first: int, free: np.ndarray) -> None:
+    for i in range(part.size):
+        suffixes[free[part[i]]] = first + i
+        free[part[i]] += 1
 
 
 @compiled
@@ -135,7 +157,7 @@ def _sort_buckets(
             n -= 1
             low, high, depth = waiting[n, 0], waiting[n, 1], waiting[n, 2]
             if high - low <= FEW:
-                n_alike = _sort_few(text, suffixes, low, high, depth, alike, n_alike)
+                n_alike = _sort_few(text, suffixes, low, high, depth, FAR, alike, n_alike)
                 continue
             if depth > ROUNDS * together:
                 alike[n_alike, 0], alike[n_alike, 1] = low, high
@@ -182,11 +204,12 @@ def _sort_few(
     low: int,
     high: int,
     depth: int,
+    far: int,
     alike: np.ndarray,
     n_alike: int,
 ) -> int:
     """Sort suffixes that agree in `depth` ids by comparing them."""
-    far = FAR // (high - low) ** 2
+    far //= (high - low) ** 2
     for i in range(low + 1, high):
         suffix, j = suffixes[i], i
         while j > low and _compare(text, suffix + depth, suffixes[j - 1] + depth, far) < 0:
@@ -205,6 +228,18 @@ def _sort_few(
 
 
 @compiled
+def _sort_farther(
+    text: np.ndarray, suffixes: np.ndarray, alike: np.ndarray, depth: int, far: int
+) -> np.ndarray:
+    """Sort ranges that agree in `depth` ids by comparing further; what still agrees."""
+    rest = np.empty((np.sum(alike[:, 1] - alike[:, 0]) // 2, 2), np.int64)
+    n_rest = 0
+    for low, high in alike:
+        n_rest = _sort_few(text, suffixes, low, high, depth, far, rest, n_rest)
+    return rest[:n_rest]
+
+
+@compiled
 def _compare(text: np.ndarray, a: int, b: int, far: int) -> int:
     """Negative if what starts at a comes before what starts at b; 0 if they agree for `far` ids."""
     most = min(far, text.size - a, text.size - b)
@@ -215,13 +250,17 @@ def _compare(text: np.ndarray, a: int, b: int, far: int) -> int:
 
 
 @compiled
+def _rank(suffixes: np.ndarray, rank: np.ndarray, first: int, last: int) -> None:
+    for i in range(first, last):
+        rank[suffixes[i]] = i
+
+
+@compiled
 def _refine(suffixes: np.ndarray, rank: np.ndarray, alike: np.ndarray, depth: int) -> None:
     """Sort ranges whose suffixes agree in `depth` ids by the ranks of what follows.
 
     The rank of a suffix is the first place of its range; with each round they tell twice as much.
     """
-    for i in range(suffixes.size):
-        rank[suffixes[i]] = i
     biggest = 0
     for low, high in alike:
         biggest = max(biggest, high - low)
@@ -326,24 +365,24 @@ def _radix_sort(
     spare: np.ndarray,
     spare_values: np.ndarray,
 ) -> None:
-    """The same byte by byte, from the last; `differing` has no bit above those that differ."""
-    counts = np.empty(257, np.int64)
+    """The same digit by digit, from the last; `differing` has no bit above those that differ."""
+    counts = np.empty((1 << DIGIT) + 1, np.int64)
     here, there = keys[:n], spare[:n]
     values_here, values_there = values[low : low + n], spare_values[:n]
-    shift, passes = np.uint64(0), 0
+    mask, shift, passes = np.uint64((1 << DIGIT) - 1), np.uint64(0), 0
     while shift < 64 and differing >> shift:
         counts[:] = 0
         for i in range(n):
-            counts[((here[i] >> shift) & np.uint64(255)) + np.uint64(1)] += 1
-        for digit in range(256):
+            counts[((here[i] >> shift) & mask) + np.uint64(1)] += 1
+        for digit in range(1 << DIGIT):
             counts[digit + 1] += counts[digit]
         for i in range(n):
-            digit = (here[i] >> shift) & np.uint64(255)
+            digit = (here[i] >> shift) & mask
             there[counts[digit]], values_there[counts[digit]] = here[i], values_here[i]
             counts[digit] += 1
         here, there = there, here
         values_here, values_there = values_there, values_here
-        shift += np.uint64(8)
+        shift += np.uint64(DIGIT)
         passes += 1
     if passes % 2:
         there[:] = here
