@@ -223,9 +223,10 @@ def test_a_parquet_text_that_is_not_utf8_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ({"reader": "jsno"}, "reader 'jsno' is unknown; there are sotu, jsonl, parquet"),
+        ({"reader": "jsno"}, "reader 'jsno' is unknown; there are sotu, jsonl, parquet, media"),
+        ({"reader": "mediawiki", "earlier": "a"}, "a mediawiki source needs later: a file"),
         ({}, "reader None is unknown"),
-        ({"reader": "jsonl"}, "a jsonl source needs a path"),
+        ({"reader": "jsonl"}, "a jsonl source needs path: a file"),
     ],
 )
 def test_a_source_that_makes_no_sense_is_refused(source, message):

@@ -1,7 +1,12 @@
 rule documents:
     """Read the document sources into one table."""
     input:
-        [source["path"] for source in config["documents"] if "path" in source],
+        [
+            source[key]
+            for source in config["documents"]
+            for key in ("path", "earlier", "later")
+            if key in source
+        ],
     output:
         documents="results/{run}/documents.parquet",
         left_out="results/{run}/left_out/documents.parquet",

@@ -9,16 +9,19 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from memfoil.corpora import jsonl, parquet, sotu
+from memfoil.corpora import jsonl, mediawiki, parquet, sotu
+from memfoil.corpora.left_out import LeftOut
 from memfoil.errors import InvalidConfiguration, InvalidDocuments
 from memfoil.tables import DOCUMENTS, LEFT_OUT, Table
 
 Record = dict[str, Any]
-READERS: dict[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, Record]]]] = {
+READERS: dict[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, Record | LeftOut]]]] = {
     "sotu": sotu.records,
     "jsonl": jsonl.records,
     "parquet": parquet.records,
+    "mediawiki": mediawiki.records,
 }
+FILES = {"jsonl": ("path",), "parquet": ("path",), "mediawiki": ("earlier", "later")}
 OPTIONAL = [column.name for column in DOCUMENTS.columns if column.nullable]
 REQUIRED = [column.name for column in DOCUMENTS.columns if not column.nullable]
 NO_TEXT = "no text"
@@ -31,13 +34,15 @@ def read(sources: Sequence[Mapping[str, Any]]) -> tuple[pd.DataFrame, pd.DataFra
     ----------
     sources : sequence of mappings
         `{"reader": "sotu"}`, or `{"reader": "jsonl" | "parquet", "path": file}` with the keys
-        `document_id`, `text`, `date`, `source` and optionally `title`, `author` in the file.
+        `document_id`, `text`, `date`, `source` and optionally `title`, `author` in the file; or
+        `{"reader": "mediawiki", "earlier": dump, "later": dump}`.
         A `source` here stands in where the file gives none.
 
     Returns
     -------
     documents, left_out : DataFrame
-        DOCUMENTS and LEFT_OUT tables. A document of white space alone is left out.
+        DOCUMENTS and LEFT_OUT tables. A document of white space alone is left out, and what a
+        reader does not take.
 
     Raises
     ------
@@ -51,6 +56,9 @@ def read(sources: Sequence[Mapping[str, Any]]) -> tuple[pd.DataFrame, pd.DataFra
     documents: list[Record] = []
     left_out: list[Record] = []
     for where, record in _records(sources):
+        if isinstance(record, LeftOut):
+            left_out.append(record._asdict())
+            continue
         name = record["document_id"]
         if name in seen:
             raise InvalidDocuments(
@@ -63,22 +71,31 @@ def read(sources: Sequence[Mapping[str, Any]]) -> tuple[pd.DataFrame, pd.DataFra
         else:
             documents.append(record)
     if not documents:
-        names = ", ".join(str(source.get("path", source["reader"])) for source in sources)
+        names = ", ".join(str(place) for source in sources for place in _places(source))
         raise InvalidDocuments(f"{names or 'sources'}: no document with text in it")
     return _frame(DOCUMENTS, documents), _frame(LEFT_OUT, left_out)
 
 
-def _records(sources: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Record]]:
+def _places(source: Mapping[str, Any]) -> list[Any]:
+    """Where a source's documents come from: its files, or the name of its reader."""
+    return [source[key] for key in FILES.get(source["reader"], ())] or [source["reader"]]
+
+
+def _records(sources: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Record | LeftOut]]:
     for source in sources:
         reader = source.get("reader")
         if reader not in READERS:
             raise InvalidConfiguration(
                 f"corpora: reader {reader!r} is unknown; there are {', '.join(READERS)}"
             )
-        if reader != "sotu" and "path" not in source:
-            raise InvalidConfiguration(f"corpora: a {reader} source needs a path")
+        missing = [key for key in FILES.get(reader, ()) if key not in source]
+        if missing:
+            raise InvalidConfiguration(f"corpora: a {reader} source needs {missing[0]}: a file")
         for where, record in READERS[reader](source):
-            yield where, _checked(record, where, source.get("source"))
+            if isinstance(record, LeftOut):
+                yield where, record
+            else:
+                yield where, _checked(record, where, source.get("source"))
 
 
 def _checked(record: Record, where: str, default_source: str | None) -> Record:
