@@ -1,12 +1,17 @@
+import re
+import shutil
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax, logsumexp
 from small_models import small_tokenizer
+from torch._inductor.utils import run_and_get_code
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models import Sequence, load
+from memfoil.models.softmax import token_scores
 from memfoil.models.transformer import is_out_of_memory
 
 TOP_K = (1, 5, 40)
@@ -209,13 +214,21 @@ def test_the_context_may_be_filled_to_the_last_place(model_folders):
     assert len(scores.rank) == 58
 
 
-def test_a_k_below_one_is_refused(model_folders):
-    with pytest.raises(InvalidConfiguration, match=r"top_k \[40, 0\]"):
-        load(model_folders["llama"]).score(random_sequences(1), (40, 0))
+@pytest.mark.parametrize("k", [0, -1, 301])
+def test_a_k_that_no_vocabulary_of_300_has_is_refused(model_folders, k):
+    message = rf"top_k \[40, {k}\]: each k must be from 1 to 300, the vocabulary of .*llama"
+    with pytest.raises(InvalidConfiguration, match=message) as caught:
+        load(model_folders["llama"]).score(random_sequences(1), (40, k))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_k_may_be_the_whole_vocabulary(model_folders):
+    scores = load(model_folders["llama"]).score(random_sequences(1), (300,))
+    assert np.abs(scores.log_mass).max() < 1e-6
 
 
 def test_when_memory_runs_out_batches_are_halved_and_nothing_else_changes(
-    model_folders, monkeypatch
+    model_folders, monkeypatch, caplog
 ):
     sequences = random_sequences(60, seed=4)
     plain = load(model_folders["llama"]).score(sequences, TOP_K)
@@ -232,6 +245,60 @@ def test_when_memory_runs_out_batches_are_halved_and_nothing_else_changes(
         as_matrix(model.score(sequences, TOP_K)), as_matrix(plain), atol=1e-5
     )
     assert model.batch_tokens < 4096
+    assert "memory does not hold 2 sequences at once; going on with 1" in caplog.messages[-1]
+    said = len(caplog.messages)
+    model.score(sequences, TOP_K)
+    assert len(caplog.messages) == said  # batches stay small: it does not run out again
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None, reason="torch compiles with a C++ compiler"
+)
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_compiled_the_scores_are_the_same(model_folders, kind):
+    """What a GPU runs for full batches, two shapes of them and a rest that is not full."""
+    rng = np.random.default_rng(6)
+    sequences = [
+        Sequence(f"s{i}", rng.integers(2, 300, length).tolist(), int(rng.integers(1, 20)))
+        for i, length in enumerate([24] * 19 + [31] * 8)
+    ]
+    model = load(model_folders[kind])
+    model.batch_tokens, model.rows_at_once = 8 * 32, 50
+    eager = model.score(sequences, TOP_K)
+    model.compiles = True
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = model.score(sequences, TOP_K)
+    np.testing.assert_allclose(as_matrix(compiled), as_matrix(eager), atol=1e-5)
+    assert not torch._dynamo.utils.counters["graph_break"]
+    shapes = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    model.score(sequences, TOP_K)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == shapes
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_compiled_logits_in_bfloat16_never_lie_in_memory_in_float32():
+    rows, vocabulary = 56, 3001
+    layer = torch.nn.Linear(64, vocabulary, bias=False, dtype=torch.bfloat16)
+
+    def head(states, targets):
+        return token_scores(layer(states), targets, (40,))
+
+    torch.manual_seed(0)
+    states = torch.randn(rows, 64, dtype=torch.bfloat16)
+    targets = torch.randint(0, vocabulary, (rows,))
+    with torch.inference_mode():
+        compiled, code = run_and_get_code(torch.compile(head), states, targets)
+        eager = head(states, targets)
+    for one, other in zip(compiled, eager, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    allocated = re.findall(rf"empty_strided_cpu\(\({rows}, {vocabulary}\).*torch\.(\w+)\)", code[0])
+    assert allocated
+    assert set(allocated) == {"bfloat16"}
 
 
 def test_a_sequence_that_memory_cannot_hold_alone_is_named(model_folders, monkeypatch):

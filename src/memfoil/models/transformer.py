@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,10 @@ from memfoil.models.softmax import token_scores
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
 # Logits that exist at a time: what a processor's cache holds, and a gigabyte on a GPU. But so few
 # rows that reading the output layer's weights costs more than using them do not pay.
-LOGITS = {"cpu": 2**20, "cuda": 2**28}
+LOGITS = {"cpu": 2**20, "cuda": 2**29}
 FEWEST_ROWS = 256
+
+log = logging.getLogger(__name__)
 
 
 class TorchModel:
@@ -41,6 +45,8 @@ class TorchModel:
         self.batch_tokens = BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
         logits = LOGITS.get(kind, LOGITS["cpu"])
         self.rows_at_once = max(FEWEST_ROWS, logits // self.vocabulary)
+        # On a processor compiling takes longer than most jobs.
+        self.compiles = kind == "cuda"
         largest = max(tokenizer.get_vocab().values())
         if largest >= self.vocabulary:
             raise InvalidModel(
@@ -54,7 +60,8 @@ class TorchModel:
         """Log-probability, rank and top-k log-masses of every suffix token.
 
         The start-of-text tokens are put before each sequence here. Batches hold sequences of one
-        length, so nothing is padded; when memory runs out they are halved, for good.
+        length, so nothing is padded; when memory runs out they are halved, for good. On a GPU
+        full batches run compiled, once for each shape; smaller ones do not.
 
         Raises
         ------
@@ -63,10 +70,13 @@ class TorchModel:
             or start-of-text already, has no suffix or nothing before it; if logits are NaN or
             memory does not hold a single sequence.
         InvalidConfiguration
-            If a k is not positive.
+            If a k is not positive, or larger than the vocabulary.
         """
-        if any(k < 1 for k in top_k):
-            raise InvalidConfiguration(f"top_k {list(top_k)}: each k must be at least 1")
+        if any(not 1 <= k <= self.vocabulary for k in top_k):
+            raise InvalidConfiguration(
+                f"top_k {list(top_k)}: each k must be from 1 to {self.vocabulary}, the vocabulary "
+                f"of {self.folder}"
+            )
         for sequence in sequences:
             self._check(sequence)
         suffixes = [len(s.token_ids) - s.prefix_tokens for s in sequences]
@@ -111,9 +121,14 @@ class TorchModel:
         for tokens, same in groupby(sorted(range(len(sequences)), key=length), key=length):
             waiting = list(same)
             while waiting:
-                size = max(1, self.batch_tokens // (tokens + len(self.start_of_text)))
+                size = self._full_batch(tokens)
                 yield waiting[:size]
                 waiting = waiting[size:]
+
+    def _full_batch(self, tokens: int) -> int:
+        """Sequences of so many tokens at once: a power of two, which divides most jobs evenly."""
+        most = max(1, self.batch_tokens // (tokens + len(self.start_of_text)))
+        return 1 << (most.bit_length() - 1)
 
     def _score_batch(self, batch: list[Sequence], top_k: Many[int]) -> TokenScores:
         try:
@@ -129,8 +144,14 @@ class TorchModel:
             )
         if self.network.device.type == "cuda":
             torch.cuda.empty_cache()
-        self.batch_tokens = max(1, self.batch_tokens // 2)
         half = len(batch) // 2
+        self.batch_tokens = half * (len(batch[0].token_ids) + len(self.start_of_text))
+        log.warning(
+            "%s: memory does not hold %d sequences at once; going on with %d",
+            self.folder,
+            len(batch),
+            half,
+        )
         parts = (self._score_batch(part, top_k) for part in (batch[:half], batch[half:]))
         return TokenScores(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -139,15 +160,18 @@ class TorchModel:
         device = self.network.device
         start = len(self.start_of_text)
         ids = torch.tensor([[*self.start_of_text, *s.token_ids] for s in batch], device=device)
-        states = self._body(ids[:, :-1])
+        body, head = self._body, self._head
+        if self.compiles and len(batch) == self._full_batch(len(batch[0].token_ids)):
+            body, head = self._compiled
+        states = body(ids[:, :-1])
         first = torch.tensor([start + s.prefix_tokens for s in batch], device=device)
         scored = torch.arange(ids.shape[1], device=device) >= first[:, None]
         states, targets = states[scored[:, 1:]], ids[scored]
-        size = self.rows_at_once
+        pieces = -(-len(targets) // self.rows_at_once)
         parts = [
-            token_scores(self._output(piece), target, top_k)
+            head(piece, target, tuple(top_k))
             for piece, target in zip(
-                torch.split(states, size), torch.split(targets, size), strict=True
+                states.tensor_split(pieces), targets.tensor_split(pieces), strict=True
             )
         ]
         scores = TokenScores(*(torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True)))
@@ -162,6 +186,16 @@ class TorchModel:
 
     def _body(self, ids: torch.Tensor) -> torch.Tensor:
         return self.network.base_model(input_ids=ids, use_cache=False).last_hidden_state
+
+    @cached_property
+    def _compiled(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return torch.compile(self._body, dynamic=False), torch.compile(self._head)
+
+    def _head(
+        self, states: torch.Tensor, targets: torch.Tensor, top_k: tuple[int, ...]
+    ) -> tuple[torch.Tensor, ...]:
+        """The output layer and all that is read off its logits, which it does not give back."""
+        return token_scores(self._output(states), targets, top_k)
 
     def _output(self, states: torch.Tensor) -> torch.Tensor:
         return self.network.get_output_embeddings()(states)
