@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from memfoil.census.shards import write_in_shards
-from memfoil.tables import CENSUS_SCORES, Provenance
+from memfoil.tables import CENSUS_SCORES, TOKEN_SCORES, Provenance, write_in_shards
 
 
 class Killed(BaseException):
@@ -54,3 +53,17 @@ def test_shards_of_another_state_are_not_used(tmp_path, field):
     stage(path, done, provenance=Provenance("score", **{field: changed}))
     assert done == [0, 1, 0, 1, 2, 3, 4]
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_numbered_columns_of_a_family_are_kept(tmp_path):
+    def work(number: int) -> pd.DataFrame:
+        row = {"sequence_id": [str(number)], "position": 1, "log_probability": -1.0, "rank": 1}
+        return pd.DataFrame(row | {"log_mass_top_7": -0.5})
+
+    write_in_shards(range(3), work, TOKEN_SCORES, tmp_path / "t.parquet", Provenance("score"))
+    assert TOKEN_SCORES.read(tmp_path / "t.parquet")["log_mass_top_7"].tolist() == [-0.5] * 3
+
+
+def test_without_an_item_the_table_is_empty(tmp_path):
+    stage(tmp_path / "t.parquet", [], n=0)
+    assert CENSUS_SCORES.read(tmp_path / "t.parquet").empty

@@ -1,3 +1,8 @@
+import signal
+import subprocess
+import sys
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +14,8 @@ from small_models import small_network, small_tokenizer
 
 from memfoil.errors import InvalidTable
 from memfoil.models import TokenScores, load
-from memfoil.scoring import derive, teacher_forced
-from memfoil.tables import TOKEN_SCORES, Provenance
+from memfoil.scoring import derive, teacher_forced, teacher_forcing, write_token_scores
+from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance
 
 
 def table_of(ids, prefix_tokens, names=None):
@@ -62,28 +67,112 @@ def test_order_of_rows_changes_no_bit(model_folders):
     )
 
 
-def test_scores_fit_their_table_and_progress_sees_every_block(model_folders, tmp_path):
+def random_table(n, path):
+    """A SEQUENCES table of n sequences of 12 to 39 tokens, the first 10 given."""
+    rng = np.random.default_rng(0)
+    ids = [rng.integers(2, 300, rng.integers(12, 40)).astype(np.int32) for _ in range(n)]
+    sequences = table_of(ids, 10).assign(
+        document_id="d", pool="p", role="control", date=date(2000, 1, 1), source="s", text="t"
+    )
+    SEQUENCES.write(sequences, path, Provenance("sequences"))
+    return sequences
+
+
+def write_scores(folder, name, sequences, out):
     seen = []
 
     def progress(items, label, total):
-        seen.append((label, len(items), total))
-        return iter(items)
+        seen.append((label, total))
+        return items
 
-    sequences = table_of([np.arange(5, 25, dtype=np.int32)] * 3, 10)
-    scores = teacher_forced(
-        load(model_folders["gpt2"]), sequences, top_k=(40, 5), progress=progress
-    )
-    assert seen == [("scoring", 1, 1)]
-    assert len(scores) == 30
-    TOKEN_SCORES.write(scores, tmp_path / "t.parquet", Provenance("test"))
-    read = TOKEN_SCORES.read(tmp_path / "t.parquet")
-    pd.testing.assert_frame_equal(read, scores)
+    write_token_scores(
+        load(folder), sequences, out / name, top_k=(40, 5), provenance=Provenance("score"),
+        progress=progress,
+    )  # fmt: skip
+    return TOKEN_SCORES.read(out / name), seen
+
+
+def test_the_table_does_not_depend_on_how_it_was_chunked(model_folders, tmp_path, monkeypatch):
+    sequences = random_table(50, tmp_path / "sequences.parquet")
+    whole = teacher_forced(load(model_folders["gpt2"]), sequences, top_k=(40, 5))
+    for chunk, chunks in ((1024, 1), (50, 1), (7, 8), (1, 50)):
+        monkeypatch.setattr(teacher_forcing, "CHUNK", chunk)
+        scores, seen = write_scores(
+            model_folders["gpt2"], f"{chunk}.parquet", tmp_path / "sequences.parquet", tmp_path
+        )
+        assert seen == [("scoring", chunks)]
+        pd.testing.assert_frame_equal(scores, whole, rtol=0, atol=1e-5)
     assert (scores["log_mass_top_5"] <= scores["log_mass_top_40"]).all()
+    assert len(list(tmp_path.iterdir())) == 5  # no chunk is left
 
 
-def test_no_sequence_is_refused(model_folders):
+KILLED_IN_ITS_FOURTH_CHUNK = """
+import os, signal, sys
+from memfoil.models.transformer import TorchModel
+from memfoil.scoring import teacher_forcing
+from memfoil.models import load
+from memfoil.tables import Provenance
+
+folder, sequences, out, calls = sys.argv[1], sys.argv[2], sys.argv[3], 0
+teacher_forcing.CHUNK = 8
+score = TorchModel.score
+
+def score_until_killed(self, *given):
+    global calls
+    calls += 1
+    if calls == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return score(self, *given)
+
+TorchModel.score = score_until_killed
+teacher_forcing.write_token_scores(
+    load(folder), sequences, out, top_k=(40,), provenance=Provenance("score"),
+    progress=lambda items, *_: items,
+)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_goes_on_after_its_last_chunk_and_writes_the_same_bytes(
+    model_folders, tmp_path, monkeypatch
+):
+    random_table(60, tmp_path / "sequences.parquet")
+    given = [str(model_folders["llama"]), str(tmp_path / "sequences.parquet")]
+    killed = tmp_path / "killed.parquet"
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED_IN_ITS_FOURTH_CHUNK, *given, str(killed)], check=False
+    )
+    assert process.returncode == -signal.SIGKILL
+    assert not killed.exists()
+    (kept,) = tmp_path.glob(".killed.parquet.*.shards")
+    assert sorted(file.name for file in kept.glob("0*")) == [f"{n:06}.parquet" for n in range(3)]
+
+    monkeypatch.setattr(teacher_forcing, "CHUNK", 8)
+    calls = []
+    model = load(given[0])
+    score = model.score
+    monkeypatch.setattr(model, "score", lambda *given: calls.append(given) or score(*given))
+    for path in (killed, tmp_path / "whole.parquet"):
+        write_token_scores(
+            model, given[1], path, top_k=(40,), provenance=Provenance("score"),
+            progress=lambda items, *_: items,
+        )  # fmt: skip
+        calls.append(path)
+    assert [calls.index(killed), len(calls)] == [5, 5 + 1 + 8 + 1]
+    assert killed.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert not kept.exists()
+
+
+def test_no_sequence_is_refused(model_folders, tmp_path):
+    model = load(model_folders["gpt2"])
     with pytest.raises(InvalidTable, match="no sequence to score"):
-        teacher_forced(load(model_folders["gpt2"]), table_of([], []))
+        teacher_forced(model, table_of([], []))
+    random_table(1, tmp_path / "one.parquet")
+    nothing = SEQUENCES.read(tmp_path / "one.parquet").iloc[:0]
+    SEQUENCES.write(nothing, tmp_path / "sequences.parquet", Provenance("sequences"))
+    with pytest.raises(InvalidTable, match=r"sequences.parquet: there is no sequence to score"):
+        write_scores(model_folders["gpt2"], "t.parquet", tmp_path / "sequences.parquet", tmp_path)
+    assert not (tmp_path / "t.parquet").exists()
 
 
 @pytest.fixture(scope="module")

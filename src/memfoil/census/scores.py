@@ -9,11 +9,10 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from memfoil.census.shards import write_in_shards
 from memfoil.errors import InvalidConfiguration
 from memfoil.models import Model
 from memfoil.scoring import derive, teacher_forced
-from memfoil.tables import CENSUS_SCORES, CENSUS_WINDOWS, Provenance
+from memfoil.tables import CENSUS_SCORES, CENSUS_WINDOWS, Provenance, write_in_shards
 
 SHARD = 4096  # windows
 

@@ -12,13 +12,12 @@ import pandas as pd
 import torch
 
 from memfoil.census.scores import shortened
-from memfoil.census.shards import write_in_shards
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models import TorchModel
 from memfoil.models.transformer import is_out_of_memory
 from memfoil.scoring.beam import Metric
 from memfoil.scoring.near_verbatim import near_verbatim, recover, sampling_tokens
-from memfoil.tables import BEAM_SEARCHES, NEAR_VERBATIM, Provenance
+from memfoil.tables import BEAM_SEARCHES, NEAR_VERBATIM, Provenance, write_in_shards
 
 # Measured on a CPU: more is hardly faster. Cut in two when memory runs out.
 BATCH = {"cpu": 32, "cuda": 64}

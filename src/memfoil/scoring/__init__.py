@@ -1,6 +1,6 @@
 """Scores per suffix token, once, and the procedures' scores derived from them."""
 
 from memfoil.scoring.procedures import derive
-from memfoil.scoring.teacher_forcing import teacher_forced
+from memfoil.scoring.teacher_forcing import teacher_forced, write_token_scores
 
-__all__ = ["derive", "teacher_forced"]
+__all__ = ["derive", "teacher_forced", "write_token_scores"]

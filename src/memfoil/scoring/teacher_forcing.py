@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from memfoil.errors import InvalidTable
 from memfoil.models import Model, Sequence, TokenScores
+from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, write_in_shards
 
-BLOCK = 1024  # sequences between two steps of the progress bar
+CHUNK = 1024  # sequences whose scores are kept together
+
+
+def write_token_scores(
+    model: Model,
+    sequences: str | Path,
+    path: str | Path,
+    *,
+    top_k: Many[int],
+    provenance: Provenance,
+    progress: Callable[..., Iterator[Any]],
+) -> None:
+    """Score the sequences of a table, resumable by chunk; memory holds one chunk.
+
+    Parameters
+    ----------
+    sequences : path of a SEQUENCES table
+    path : path of the TOKEN_SCORES table to write, rows in the order of the sequences
+    progress : callable
+        `progress(items, label, total)` gives the items back while it shows how far they are.
+
+    Raises
+    ------
+    InvalidTable
+        If there is no sequence.
+    InvalidModel, InvalidConfiguration
+        As `model.score` does.
+    """
+    chunks = -(-pq.ParquetFile(sequences).metadata.num_rows // CHUNK)
+    if not chunks:
+        raise InvalidTable(f"{sequences}: there is no sequence to score")
+    parts = progress(SEQUENCES.read_parts(sequences, CHUNK), "scoring", chunks)
+    write_in_shards(
+        parts,
+        lambda part: teacher_forced(model, part, top_k=top_k),
+        TOKEN_SCORES,
+        path,
+        provenance,
+    )
 
 
 def teacher_forced(
-    model: Model,
-    sequences: pd.DataFrame,
-    *,
-    top_k: Many[int] = (40,),
-    progress: Callable[..., Iterator[Any]] | None = None,
+    model: Model, sequences: pd.DataFrame, *, top_k: Many[int] = (40,)
 ) -> pd.DataFrame:
     """Log-probability, rank and top-k log-masses of every suffix token at temperature 1.
 
@@ -31,8 +68,6 @@ def teacher_forced(
         SEQUENCES table: prefix and suffix in `token_ids`, `prefix_tokens` long the first.
     top_k : sequence of int
         k of each log-mass column; may be empty.
-    progress : callable, optional
-        `progress(items, label, total)` gives the items back while it shows how far they are.
 
     Returns
     -------
@@ -52,13 +87,7 @@ def teacher_forced(
     columns = (sequences[name] for name in ("sequence_id", "token_ids", "prefix_tokens"))
     items = [Sequence(name, list(ids), prefix) for name, ids, prefix in zip(*columns, strict=True)]
     order = sorted(range(len(items)), key=lambda i: (len(items[i].token_ids), items[i].name))
-    blocks: Iterable[list[int]] = [
-        order[first : first + BLOCK] for first in range(0, len(order), BLOCK)
-    ]
-    if progress is not None:
-        blocks = progress(blocks, "scoring", -(-len(order) // BLOCK))
-    parts = [model.score([items[i] for i in block], top_k) for block in blocks]
-    return _frame(items, order, TokenScores(*map(np.concatenate, zip(*parts, strict=True))), top_k)
+    return _frame(items, order, model.score([items[i] for i in order], top_k), top_k)
 
 
 def _frame(

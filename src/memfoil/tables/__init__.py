@@ -67,6 +67,7 @@ from memfoil.tables.schema import (
     digest,
     provenance_of,
 )
+from memfoil.tables.shards import write_in_shards
 from memfoil.tables.tracing import (
     GENERATIONS,
     REPRODUCTION,
@@ -206,4 +207,5 @@ __all__ = [
     "digest",
     "markdown",
     "provenance_of",
+    "write_in_shards",
 ]

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +100,7 @@ class Table:
 
     def write(self, frame: pd.DataFrame, path: str | Path, provenance: Provenance) -> None:
         """Validate and write: to a temporary name in the same folder, then renamed."""
-        table = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
-        table = table.replace_schema_metadata(provenance.metadata())
+        table = self._part(frame, provenance)
         with atomic(path) as temporary:
             pq.write_table(table, temporary, compression="zstd")
 
@@ -109,17 +109,21 @@ class Table:
     ) -> None:
         """Write a table part by part, so that memory holds one part at a time.
 
-        The parts must not share a key: each is validated alone.
+        The parts must not share a key, and have the same columns: each is validated alone.
         """
-        empty = pa.table({column.name: pa.nulls(0) for column in self.columns})
-        schema = self.validate(empty, self.name).schema.with_metadata(provenance.metadata())
+        parts = (self._part(frame, provenance) for frame in frames)
+        empty = pd.DataFrame(columns=[column.name for column in self.columns])
+        first = next(parts, self._part(empty, provenance))
         with (
             atomic(path) as temporary,
-            pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
+            pq.ParquetWriter(temporary, first.schema, compression="zstd") as writer,
         ):
-            for frame in frames:
-                part = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
-                writer.write_table(part.replace_schema_metadata(provenance.metadata()))
+            for part in chain([first], parts):
+                writer.write_table(part)
+
+    def _part(self, frame: pd.DataFrame, provenance: Provenance) -> pa.Table:
+        table = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
+        return table.replace_schema_metadata(provenance.metadata())
 
     def read_parts(self, path: str | Path, rows: int) -> Iterator[pd.DataFrame]:
         """Read a table part by part, so that memory holds so many rows at a time.

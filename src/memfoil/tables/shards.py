@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from memfoil.tables import Provenance, Table
+from memfoil.tables.schema import Provenance, Table
 
 Item = TypeVar("Item")
 
@@ -40,6 +40,7 @@ def write_in_shards(
     for other in path.parent.glob(f".{path.name}.*.shards"):
         if other != folder:
             shutil.rmtree(other)
+    folder.mkdir(parents=True, exist_ok=True)
 
     def shards() -> Iterator[pd.DataFrame]:
         for number, item in enumerate(items):
