@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from tabulate import tabulate
 
 from memfoil.decontaminate import EXACT, NEAR, NONE_FOUND
+from memfoil.report.markdown import as_table, percent
 from memfoil.stats.census import LOG_10
 
 MAXIMUM = (
@@ -55,7 +55,7 @@ def summary(
     parts += ["## Recovered by beam search", RECOVERY, _recovery(recovery)]
     parts += ["## Cost of a near-verbatim search", _cost(near_verbatim)]
     if len(left_out):
-        parts += ["## Left out", _table(left_out)]
+        parts += ["## Left out", as_table(left_out)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -66,8 +66,8 @@ def _coverage(census: pd.DataFrame) -> str:
     frame["windows"] = census["n_windows"]
     frame["above"] = census["n_above"]
     for name in ("coverage", "reachable", "unreachable"):
-        frame[name] = _percent(census[name])
-    return _table(frame)
+        frame[name] = percent(census[name])
+    return as_table(frame)
 
 
 def _thresholds(thresholds: pd.DataFrame) -> str:
@@ -81,7 +81,7 @@ def _thresholds(thresholds: pd.DataFrame) -> str:
     frame["set by"] = wide["window_id", True].to_numpy()
     usable = wide["usable", True].to_numpy(dtype=bool)
     frame["of use"] = np.where(usable, "yes", "no: at or near 1")
-    return _table(frame)
+    return as_table(frame)
 
 
 def _controls(controls: pd.DataFrame) -> str:
@@ -102,28 +102,28 @@ def _controls(controls: pd.DataFrame) -> str:
                 "highest waiting": power(open_["log_score"].max() / LOG_10) if len(open_) else "",
             }
         )
-    return _table(pd.DataFrame(rows))
+    return as_table(pd.DataFrame(rows))
 
 
 def _truth(truth: pd.DataFrame) -> str:
     frame = truth[[*_NAMES, "repetitions", "characters"]].copy()
-    frame["share of the document"] = _percent(truth["share"])
-    frame["of these memorized"] = _percent(truth["found"])
-    return _table(frame)
+    frame["share of the document"] = percent(truth["share"])
+    frame["of these memorized"] = percent(truth["found"])
+    return as_table(frame)
 
 
 def _recovery(recovery: pd.DataFrame) -> str:
     names = ["pair", "model", "prefix_tokens", "match", "output", "n_searched", "n_recovered"]
     frame = recovery[names].copy()
     for name in ("coverage", "beyond"):
-        frame[name] = _percent(recovery[name])
-    return _table(frame)
+        frame[name] = percent(recovery[name])
+    return as_table(frame)
 
 
 def _cost(near_verbatim: pd.DataFrame) -> str:
     means = near_verbatim.groupby("prefix_tokens")[["forward_tokens", "sampling_tokens"]].mean()
     frame = means.round(1).reset_index()
-    return _table(
+    return as_table(
         frame.rename(
             columns={
                 "forward_tokens": "forward tokens a window",
@@ -143,12 +143,3 @@ def power(log10: float) -> str:
     if np.isneginf(log10) or log10 == 0:
         return "1" if log10 == 0 else "0"
     return f"1e{log10:.0f}" if log10 < -20 or float(log10).is_integer() else f"{10**log10:.1e}"
-
-
-def _percent(values: pd.Series) -> pd.Series:
-    return values.map(lambda value: f"{100 * value:.3g}%")
-
-
-def _table(frame: pd.DataFrame) -> str:
-    rows, headers = frame.astype(str).to_numpy().tolist(), list(frame.columns)
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)

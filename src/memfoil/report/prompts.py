@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pandas as pd
-from tabulate import tabulate
 
 from memfoil.prompts.criteria import prefix_groups, prefix_halves, prefix_tests
+from memfoil.report.markdown import as_table
 
 CIRCULAR = (
     "One-sided Mann-Whitney tests of success rates. The first row is circular: success decides "
@@ -69,7 +69,7 @@ def _claims(rows: pd.DataFrame, index: list[str], order: list[str]) -> str:
         line=rows.groupby(index, sort=False).ngroup(),
     )
     table = said.pivot(index=["line", *index], columns="column", values="said")[order]
-    return _table(table.fillna("").reset_index().drop(columns="line"))
+    return as_table(table.fillna("").reset_index().drop(columns="line"))
 
 
 def _levels(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -114,20 +114,20 @@ def _compression(targets: pd.DataFrame, compression: pd.DataFrame) -> str:
         prompts_with_words_of_the_target=("shared_words", "count"),
         mean_steps=("steps", "mean"),
     )
-    return _table(_rounded(table.reset_index()))
+    return as_table(_rounded(table.reset_index()))
 
 
 def _prefixes(targets: pd.DataFrame, multi_prefix: pd.DataFrame, runs: pd.DataFrame) -> list[str]:
-    parts = ["## Many prefixes", _table(_rounded(prefix_groups(targets, multi_prefix)))]
+    parts = ["## Many prefixes", as_table(_rounded(prefix_groups(targets, multi_prefix)))]
     tests = prefix_tests(targets, multi_prefix)
     if len(tests):
         parts += [
             CIRCULAR,
-            _table(_rounded(tests)),
+            as_table(_rounded(tests)),
         ]
     halves = prefix_halves(targets, multi_prefix)
     if len(halves):
-        parts += ["### Wholes and halves", _table(halves)]
+        parts += ["### Wholes and halves", as_table(halves)]
     known = runs.dropna(subset=["original_generated"])
     if len(known):
         recalled = known[known["original_generated"].astype(bool)]["sequence_id"].nunique()
@@ -141,9 +141,3 @@ def _prefixes(targets: pd.DataFrame, multi_prefix: pd.DataFrame, runs: pd.DataFr
 def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     real = frame.select_dtypes("float").columns
     return frame.assign(**{name: frame[name].map("{:.3g}".format) for name in real})
-
-
-def _table(frame: pd.DataFrame) -> str:
-    headers = [str(name).replace("_", " ") for name in frame.columns]
-    rows = frame.astype(str).to_numpy().tolist()
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from tabulate import tabulate
 
+from memfoil.report.markdown import as_table, percent
 from memfoil.tables import LEFT_OUT
 
 UNMATCHED_AUC = 0.6
@@ -59,7 +59,7 @@ def summary(run: str, audits: Mapping[str, Audit], left_out: pd.DataFrame) -> st
         ]
         parts += ["### Controls found in the training text", _contamination(audit)]
         parts += ["### Thresholds before and after taking them out", _before_and_after(audit)]
-    parts += ["## Left out", _table(left_out) if len(left_out) else "Nothing."]
+    parts += ["## Left out", as_table(left_out) if len(left_out) else "Nothing."]
     return "\n\n".join(parts) + "\n"
 
 
@@ -70,15 +70,6 @@ def count_left_out(paths: Iterable[str]) -> pd.DataFrame:
         reasons = LEFT_OUT.read(path)["reason"].value_counts()
         counts += [{"reason": name, "items": n, "list": path} for name, n in reasons.items()]
     return pd.DataFrame(counts, columns=["reason", "items", "list"])
-
-
-def _table(frame: pd.DataFrame) -> str:
-    rows, headers = frame.astype(str).to_numpy().tolist(), list(frame.columns)
-    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
-
-
-def _percent(values: pd.Series) -> pd.Series:
-    return values.map(lambda value: f"{100 * value:.3g}%")
 
 
 def _power(log_value: float) -> str:
@@ -104,7 +95,7 @@ def _claims(audit: Audit) -> str:
     )
     table = rates.assign(
         found=found + ": M = " + rate + " (" + low + " to " + high + ")",
-        certified=_percent(rates["alpha_n"]),
+        certified=percent(rates["alpha_n"]),
         tau=rates["log_tau"].map(_power),
         blind_auc=rates["blind_auc"].map("{:.2f}".format),
     ).pivot(
@@ -112,7 +103,7 @@ def _claims(audit: Audit) -> str:
         columns="stratum",
         values="found",
     )
-    return _table(table.reset_index().rename(columns=_spoken))
+    return as_table(table.reset_index())
 
 
 def _before_and_after(audit: Audit) -> str:
@@ -126,15 +117,11 @@ def _before_and_after(audit: Audit) -> str:
     table = thresholds.assign(state=states, tau=shown).pivot(
         index=["suffix_tokens", "control_pool"], columns="state", values="tau"
     )
-    return _table(table.reset_index().rename(columns=_spoken))
+    return as_table(table.reset_index())
 
 
 def _reported(audit: Audit, frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["suffix_tokens"].isin(audit.validity["suffix_tokens"].unique())]
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _by_repetition(audit: Audit) -> list[str]:
@@ -154,11 +141,11 @@ def _by_repetition(audit: Audit) -> list[str]:
     )
     shares["times in training"] = repetitions
     shares["by"] = rates["procedure"] + ", " + rates["control_pool"]
-    table = shares.pivot_table(
+    table = shares.pivottable(
         index="times in training", columns="by", values="share", aggfunc="first"
     )
     title = f"### Claimed by number of repetitions in training, {longest}-token suffix"
-    return [title, _table(table.reset_index())]
+    return [title, as_table(table.reset_index())]
 
 
 def _drift(audit: Audit) -> str:
@@ -187,7 +174,7 @@ def _drift(audit: Audit) -> str:
         for row in thresholds.itertuples()
         for pool, group in scores.groupby("pool")
     ]
-    return _table(pd.DataFrame(rows))
+    return as_table(pd.DataFrame(rows))
 
 
 def _validity(audit: Audit) -> str:
@@ -200,12 +187,12 @@ def _validity(audit: Audit) -> str:
     means = rows.groupby(["alpha", "control_pool"], as_index=False)[
         ["alpha_n", "realized_fpr"]
     ].mean()
-    shown = _percent(means["realized_fpr"]) + " (certified " + _percent(means["alpha_n"]) + ")"
-    table = means.assign(alpha=_percent(means["alpha"]), shown=shown).pivot(
+    shown = percent(means["realized_fpr"]) + " (certified " + percent(means["alpha_n"]) + ")"
+    table = means.assign(alpha=percent(means["alpha"]), shown=shown).pivot(
         index="alpha", columns="control_pool", values="shown"
     )
-    table = table.loc[_percent(pd.Series(sorted(means["alpha"].unique())))]
-    return _table(table.reset_index().rename(columns={"alpha": "requested"}))
+    table = table.loc[percent(pd.Series(sorted(means["alpha"].unique())))]
+    return as_table(table.reset_index().rename(columns={"alpha": "requested"}))
 
 
 def _contamination(audit: Audit) -> str:
@@ -219,7 +206,7 @@ def _contamination(audit: Audit) -> str:
         taken_out=("member", "sum"),
         inexact_searches=("skipped_pieces", lambda skipped: (skipped > 0).sum()),
     )
-    return _table(rows.rename(columns=_spoken))
+    return as_table(rows)
 
 
 def _warnings(audit: Audit) -> list[str]:
