@@ -110,3 +110,26 @@ def test_an_unreadable_file_is_one_line(tmp_path, content):
     with pytest.raises(InvalidConfiguration, match=r"config\.yaml: ") as caught:
         configuration.load(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"backend": "jax"}, "testbed/backend: 'jax' is not one of"),
+        ({"gpus": 0, "device": "cuda"}, "testbed/gpus: 0 is less than the minimum"),
+        ({"gpus": 1}, "testbed: gpus is 1, but device is cpu; say device: cuda"),
+        ({"gpus": 2, "device": "cuda"}, "testbed: gpus is 2, but torch uses one"),
+    ],
+)
+def test_how_a_model_is_run_must_be_possible(root, config, models, entry, said):
+    models["testbed"] |= entry
+    with pytest.raises(InvalidConfiguration, match=said):
+        configuration.check_schema(models, root / "workflow/schemas/models.schema.yaml", "models")
+        configuration.check_run(config, models)
+
+
+def test_gpus_are_counted_where_the_device_has_them(models):
+    entry = {"source": "x"}
+    assert configuration.settings({"a": entry}, "a")["gpus"] == 0
+    assert configuration.settings({"a": entry | {"device": "cuda"}}, "a")["gpus"] == 1
+    assert configuration.settings({"a": entry | {"device": "cuda", "gpus": 4}}, "a")["gpus"] == 4

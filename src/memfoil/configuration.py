@@ -29,7 +29,14 @@ FIGURES = (
     "match_check",
 )
 TRAINED_HERE = {"testbed": "testbed/model", "testbed-taught": "testbed/taught"}
-DEFAULT_SETTINGS = {"dtype": "float32", "device": "cpu", "start_of_text": "auto"}
+DEFAULT_SETTINGS = {
+    "revision": None,
+    "backend": "torch",
+    "dtype": "float32",
+    "device": "cpu",
+    "mem_mb": 6000,
+    "start_of_text": "auto",
+}
 
 
 def load(path: str | Path) -> Any:
@@ -164,6 +171,15 @@ def _check_models(
                 f"{key}: {name} is trained by the run, but testbed is null"
                 + "; give prompts searches and sets of their own, or null" * (key == "prompts")
             )
+        _check_gpus(name, settings(models, name))
+
+
+def _check_gpus(name: str, model: Mapping[str, Any]) -> None:
+    where = f"config/models.yaml: {name}: gpus is {model['gpus']}"
+    if model["gpus"] and model["device"] == "cpu":
+        raise InvalidConfiguration(f"{where}, but device is cpu; say device: cuda")
+    if model["gpus"] > 1 and model["backend"] == "torch":
+        raise InvalidConfiguration(f"{where}, but torch uses one; say backend: vllm")
 
 
 def searches(config: Mapping[str, Any], extent: str) -> list[Mapping[str, Any]]:
@@ -234,8 +250,12 @@ def figures(config: Mapping[str, Any]) -> list[str]:
 
 
 def settings(models: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A model's entry with the defaults filled in; its tokenizer is its own unless named."""
-    return {"tokenizer": name, "revision": None} | DEFAULT_SETTINGS | dict(models[name])
+    """A model's entry with the defaults filled in.
+
+    Its tokenizer is its own unless named; `gpus` is 1 where none are counted, 0 on a processor.
+    """
+    filled = {"tokenizer": name} | DEFAULT_SETTINGS | dict(models[name])
+    return {"gpus": int(filled["device"] == "cuda")} | filled
 
 
 def _check_prompts(config: Mapping[str, Any]) -> None:

@@ -17,11 +17,12 @@ rule score:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=lambda wildcards: SETTINGS[wildcards.model]["mem_mb"],
+        gpu=lambda wildcards: SETTINGS[wildcards.model]["gpus"],
     params:
         source=lambda wildcards: source_of(wildcards.model),
         revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
+        backend=lambda wildcards: SETTINGS[wildcards.model]["backend"],
         dtype=lambda wildcards: SETTINGS[wildcards.model]["dtype"],
         device=lambda wildcards: SETTINGS[wildcards.model]["device"],
         start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],
