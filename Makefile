@@ -25,9 +25,9 @@ propensity: $(VENV)/run.stamp  ## the default run's propensity, with many more p
 	$(BIN)/snakemake propensity --configfile config/experiments/testbed_propensity.yaml
 
 test: $(VENV)/dev.stamp  ## fast tests first, then the slow ones, then the workflow end to end
-	$(BIN)/pytest -n auto -m "not slow and not workflow"
+	$(BIN)/pytest -n auto -m "not slow and not workflow and not faults"
 	$(BIN)/pytest -n auto -m "slow and not workflow"
-	$(BIN)/pytest -m workflow
+	$(BIN)/pytest -m "workflow or faults"
 
 lint: $(VENV)/dev.stamp  ## what .ci/run checks besides the tests
 	$(BIN)/ruff check

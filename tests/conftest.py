@@ -1,13 +1,19 @@
-"""Model folders small enough to be made in a moment, real enough to be loaded from disk."""
+"""Model folders small enough to be made in a moment, and the small run of the workflow."""
 
 import shutil
 
 import pytest
 import torch
 from small_models import small_network, small_tokenizer
+from small_run import checkout
 
 # Models this small gain nothing from threads, and lose much on a busy machine.
 torch.set_num_threads(1)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--kills", type=int, default=3, help="how often tests/faults kills a run")
+    parser.addoption("--kill-seed", type=int, default=1, help="what the moments are drawn with")
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +32,18 @@ def model_folders(tmp_path_factory):
 def llama_copy(model_folders, tmp_path):
     """A Llama folder to be damaged."""
     return shutil.copytree(model_folders["llama"], tmp_path / "llama")
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, pytestconfig):
+    """A small run that has ended."""
+    made = checkout(tmp_path_factory.mktemp("memfoil"), pytestconfig.rootpath)
+    done = made.snakemake()
+    assert done.returncode == 0, done.stdout + done.stderr
+    return made
+
+
+@pytest.fixture
+def fresh(tmp_path, pytestconfig):
+    """A checkout in which nothing has run."""
+    return checkout(tmp_path, pytestconfig.rootpath)

@@ -172,3 +172,14 @@ def test_a_folder_digest_sees_names_and_content(tmp_path):
 def test_the_page_of_tables_is_up_to_date(pytestconfig):
     page = pytestconfig.rootpath / "docs" / "tables.md"
     assert page.read_text() == tables.markdown(), "python -m memfoil.tables > docs/tables.md"
+
+
+def test_what_a_killed_write_left_behind_is_removed_by_the_next(tmp_path):
+    path = tmp_path / "a[1].parquet"
+    left = tmp_path / f".{path.name}.12345.partial"
+    other = tmp_path / ".b.parquet.12345.partial"
+    for file in (left, other):
+        file.write_text("half")
+    with tables.atomic(path) as temporary:
+        temporary.write_text("whole")
+    assert sorted(tmp_path.iterdir()) == [other, path]

@@ -17,6 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from memfoil import lifeline
 from memfoil.errors import MemfoilError
 from memfoil.tables import Provenance, digest
 
@@ -98,8 +99,10 @@ def stage(snakemake: Any) -> Iterator[Job]:
     File descriptors 1 and 2 go to the log, so that child processes and native libraries are
     caught too; progress bars keep the terminal. A user's mistake, or a file system that refuses
     (full, read-only), ends the job with one line and status 2; anything else is a defect and
-    leaves its traceback on the terminal too. The log always has it.
+    leaves its traceback on the terminal too. The log always has it. A script whose scheduler is
+    killed ends with it.
     """
+    held = lifeline.follow()
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     log = os.open(str(snakemake.log[0]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)
@@ -123,6 +126,9 @@ def stage(snakemake: Any) -> Iterator[Job]:
         for stream in (sys.stderr, terminal):
             traceback.print_exc(file=stream)
         sys.exit(1)
+    finally:
+        if held:
+            held.close()
 
 
 def _provenance(snakemake: Any) -> Provenance:

@@ -1,7 +1,6 @@
 """The census of the small run: its numbers follow from its tables, its mistakes stop it."""
 
 import math
-import shutil
 
 import pandas as pd
 import pytest
@@ -16,8 +15,7 @@ LN10 = math.log(10)
 @pytest.fixture
 def copy(finished, tmp_path):
     """The small run, to be spoilt."""
-    shutil.copytree(finished.folder, tmp_path / "copy", symlinks=True)
-    return type(finished)(tmp_path / "copy", finished.configfile)
+    return finished.copy(tmp_path / "copy")
 
 
 def census(checkout):
@@ -135,7 +133,7 @@ def changed(checkout, **settings):
     config = yaml.safe_load(checkout.configfile.read_text())
     config["census"] |= settings
     path = checkout.folder / "changed.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
     return path
 
 

@@ -1,12 +1,14 @@
 import os
 from pathlib import Path
 
-from memfoil import configuration
+from memfoil import configuration, lifeline
 from memfoil.tables import digest
 from memfoil.workflow import PACKAGE, code_digest, shown_once
 
 # Threads that spin while they wait slow training twentyfold where jobs share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+lifeline.lead()
 
 RULES = Path(workflow.current_basedir)
 
@@ -19,6 +21,12 @@ with shown_once():
         MODELS, RULES / "../schemas/models.schema.yaml", "config/models.yaml"
     )
     configuration.check_run(config, MODELS)
+    HELD = lifeline.hold() if workflow.is_main_process else None
+
+
+onstart:
+    lifeline.submits(HELD, local=workflow.local_exec)
+
 
 RUN = config["run"]
 SETTINGS = {

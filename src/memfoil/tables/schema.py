@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import importlib.metadata
 import json
@@ -234,6 +235,8 @@ class atomic:  # noqa: N801 - used as `with atomic(path) as temporary`
 
     def __enter__(self) -> Path:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        for left in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.partial"):
+            left.unlink(missing_ok=True)  # by a process that was killed
         return self.temporary
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PARTS = ("Snakefile", "workflow", "config", "profiles", "envs", "src")
 SNAKEMAKE = str(Path(sys.executable).with_name("snakemake"))
 
@@ -19,15 +17,21 @@ class Checkout:
         self.folder = folder
         self.configfile = configfile
 
-    def snakemake(self, *arguments, configfile=None, **environment):
-        return subprocess.run(
+    def start(self, *arguments, configfile=None, **environment):
+        """Start Snakemake, and leave it running."""
+        return subprocess.Popen(
             [SNAKEMAKE, *arguments, "--configfile", str(configfile or self.configfile)],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(self.folder / "src")} | environment,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
         )
+
+    def snakemake(self, *arguments, configfile=None, **environment):
+        process = self.start(*arguments, configfile=configfile, **environment)
+        stdout, stderr = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     def planned(self, *arguments, configfile=None):
         """The rules a dry run would start."""
@@ -41,6 +45,11 @@ class Checkout:
             if line.startswith(("rule ", "localrule "))
         } - {"all"}
 
+    def copy(self, folder):
+        """The same run in another folder, to be spoilt."""
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return Checkout(folder, self.configfile)
+
 
 def checkout(folder, root):
     for part in PARTS:
@@ -49,18 +58,3 @@ def checkout(folder, root):
         copy(source, folder / part)
     shutil.copy2(root / "tests" / "workflow" / "pairs.tsv", folder)
     return Checkout(folder, root / "tests" / "workflow" / "small.yaml")
-
-
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory, pytestconfig):
-    """A small run that has ended."""
-    made = checkout(tmp_path_factory.mktemp("memfoil"), pytestconfig.rootpath)
-    done = made.snakemake()
-    assert done.returncode == 0, done.stdout + done.stderr
-    return made
-
-
-@pytest.fixture
-def fresh(tmp_path, pytestconfig):
-    """A checkout in which nothing has run."""
-    return checkout(tmp_path, pytestconfig.rootpath)
