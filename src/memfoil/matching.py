@@ -38,6 +38,8 @@ class BlindAUC:
 def match(sequences: pd.DataFrame, seed: int) -> pd.DataFrame:
     """Compare all candidates with each pool of controls; neither order nor scores matter.
 
+    Where either comes from a single document there is no blind AUC, and no row of it.
+
     Quantities: the blind AUC with its interval; median and mean length in characters; median,
     first and last date in years (1990.5 is mid-1990); total-variation distance between the
     shares of sources, from 0 (the same) to 1 (none in common), with its ideal 0 as the value
@@ -55,8 +57,6 @@ def match(sequences: pd.DataFrame, seed: int) -> pd.DataFrame:
     ------
     InvalidScores
         If there is no candidate or no control.
-    InvalidDocuments
-        If the candidates or the controls of a pool come from fewer than two documents.
     """
     ordered = sequences.sort_values("sequence_id", ignore_index=True)
     candidates = ordered[ordered["role"] == "candidate"]
@@ -67,21 +67,19 @@ def match(sequences: pd.DataFrame, seed: int) -> pd.DataFrame:
     rows = [
         {"control_pool": pool, **row}
         for pool, members in controls.groupby("pool")
-        for row in _compare(str(pool), candidates, members, seed)
+        for row in _compare(candidates, members, seed)
     ]
     return pd.DataFrame(rows).astype({"low": float, "high": float})
 
 
 def _compare(
-    pool: str, candidates: pd.DataFrame, controls: pd.DataFrame, seed: int
+    candidates: pd.DataFrame, controls: pd.DataFrame, seed: int
 ) -> Iterator[dict[str, Any]]:
     both = pd.concat([candidates, controls], ignore_index=True)
     is_candidate = np.arange(len(both)) < len(candidates)
-    try:
+    if min(part["document_id"].nunique() for part in (candidates, controls)) > 1:
         blind = blind_auc(both["text"].to_numpy(), is_candidate, both["document_id"], seed)
-    except InvalidDocuments as error:
-        raise InvalidDocuments(f"pool {pool}: {error}") from None
-    yield _row("blind AUC", blind.auc, 0.5, blind.low, blind.high)
+        yield _row("blind AUC", blind.auc, 0.5, blind.low, blind.high)
     lengths = candidates["text"].str.len(), controls["text"].str.len()
     yield _row("characters, median", *(length.median() for length in lengths))
     yield _row("characters, mean", *(length.mean() for length in lengths))

@@ -317,5 +317,32 @@ def sequences(
     return kept[[column.name for column in SEQUENCES.columns]], _left_out(left_out)
 
 
+def older_documents(
+    documents: pd.DataFrame, draws: pd.DataFrame, passages: pd.DataFrame, tokenizer: Any
+) -> pd.DataFrame:
+    """The documents that are older than every control, as token ids: a CORPUS frame.
+
+    Where the training text cannot be had this is what is known of it: text of the same kind that
+    the controls may repeat.
+
+    Raises
+    ------
+    InvalidDocuments
+        If no document is older.
+    """
+    controls = draws.loc[draws["role"] == "control", "passage_id"]
+    first = passages.loc[passages["passage_id"].isin(controls), "date"].min()
+    older = documents[documents["date"] < first]
+    if older.empty:
+        raise InvalidDocuments(
+            f"decontamination: no document is older than the first control, of {first:%Y-%m-%d}; "
+            "name an index of the training text"
+        )
+    encoded = encode(tokenizer, older["text"].tolist())
+    return pd.DataFrame(
+        {"document_id": older["document_id"], "token_ids": [one.token_ids for one in encoded]}
+    ).reset_index(drop=True)
+
+
 def _left_out(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[column.name for column in LEFT_OUT.columns], dtype="str")

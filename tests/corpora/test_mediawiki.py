@@ -172,7 +172,7 @@ def test_dumps_that_do_not_belong_together_are_refused(tmp_path, earlier):
     with pytest.raises(InvalidDocuments, match="no date in the name"):
         corpora.read(source(earlier, undated))
     other = dump(tmp_path, "20250102", [page(6)], head=HEAD.replace("dawiki", "svwiki"))
-    with pytest.raises(InvalidDocuments, match=r"a dump of svwiki, but .* is of dawiki"):
+    with pytest.raises(InvalidDocuments, match=r"a dump of svwiki, but .* is one of dawiki"):
         corpora.read(source(earlier, other))
     with pytest.raises(InvalidDocuments, match="cannot be read"):
         corpora.read(source(earlier, tmp_path / "dawiki-20250103-none.xml.bz2"))

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 from memfoil import configuration, lifeline
+from memfoil.configuration import PACKAGED
 from memfoil.tables import digest
 from memfoil.workflow import PACKAGE, code_digest, shown_once
 
@@ -33,8 +34,11 @@ SETTINGS = {
     name: configuration.settings(MODELS, name)
     for name in configuration.named_models(config)
 }
+# Of the models that share a tokenizer the first in models.yaml gives it, whatever the run names: so
+# another model leaves the sequences as they are.
 TOKENIZERS = {
-    settings["tokenizer"]: name for name, settings in reversed(SETTINGS.items())
+    name: configuration.tokenizer_owner(MODELS, name, config["testbed"])
+    for name in dict.fromkeys(each["tokenizer"] for each in SETTINGS.values())
 }
 
 
@@ -50,15 +54,17 @@ def code_of(script):
 
 
 def folder_of(name):
-    """The folder of a model, if it has one: what the run trained, or a folder that is there."""
-    source = SETTINGS[name]["source"]
+    """The folder of a model, if it has one: what the run makes, or a folder that is there."""
+    source = MODELS[name]["source"]
+    if source in PACKAGED:
+        return [f"results/{RUN}/models/{source}"]
     if source in configuration.TRAINED_HERE:
         return [f"results/{RUN}/{configuration.TRAINED_HERE[source]}"]
     return [source] if Path(source).is_dir() else []
 
 
 def is_trained_here(name):
-    return SETTINGS[name]["source"] in configuration.TRAINED_HERE
+    return MODELS[name]["source"] in configuration.TRAINED_HERE
 
 
 def tokenizer_of(tokenizer):
@@ -71,16 +77,16 @@ def tokenizer_of(tokenizer):
 
 def source_of(name):
     """The folder of a model, or its name on the hub."""
-    return (folder_of(name) or [SETTINGS[name]["source"]])[0]
+    return (folder_of(name) or [MODELS[name]["source"]])[0]
 
 
 def tokenizer_source(tokenizer):
-    """The folder of a tokenizer, or the name on the hub of the first model that has it."""
+    """The folder of a tokenizer, or the name on the hub of the model that gives it."""
     return (tokenizer_of(tokenizer) or [source_of(TOKENIZERS[tokenizer])])[0]
 
 
 def revision_of(tokenizer):
-    return SETTINGS[TOKENIZERS[tokenizer]]["revision"]
+    return MODELS[TOKENIZERS[tokenizer]].get("revision")
 
 
 def of_each_model(path):
@@ -102,11 +108,11 @@ def of_each_search(extent, file):
 
 
 def index_of(tokenizer):
-    """The index of the training text: the one named, or the one built from the testbed's text."""
+    """The index of the training text: the one named, or one built of the run's own text."""
     named = config["decontamination"]["index"]
     return (
         named.format(tokenizer=tokenizer)
-        if named
+        if named and named != configuration.OLDER
         else f"results/{RUN}/index/{tokenizer}"
     )
 

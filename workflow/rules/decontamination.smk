@@ -30,3 +30,30 @@ rule decontaminate:
         code=code_of("decontaminate.py"),
     script:
         "../scripts/decontaminate.py"
+
+
+if config["decontamination"]["index"] == configuration.OLDER:
+
+    rule older_index:
+        """Index the run's own documents that are older than every control."""
+        input:
+            documents="results/{run}/documents.parquet",
+            passages="results/{run}/passages.parquet",
+            draws="results/{run}/draws.parquet",
+            tokenizer=lambda wildcards: tokenizer_of(wildcards.tokenizer),
+        output:
+            index=directory("results/{run}/index/{tokenizer}"),
+        log:
+            "logs/{run}/older_index/{tokenizer}.log",
+        benchmark:
+            "benchmarks/{run}/older_index/{tokenizer}.tsv"
+        conda:
+            "../../envs/memfoil.yaml"
+        resources:
+            mem_mb=4000,
+        params:
+            source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
+            revision=lambda wildcards: revision_of(wildcards.tokenizer),
+            code=code_of("older_index.py"),
+        script:
+            "../scripts/older_index.py"

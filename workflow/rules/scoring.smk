@@ -1,3 +1,24 @@
+rule packaged_model:
+    """The model that a package carries, as a model folder."""
+    output:
+        model=directory("results/{run}/models/{package}"),
+    log:
+        "logs/{run}/packaged_model/{package}.log",
+    benchmark:
+        "benchmarks/{run}/packaged_model/{package}.tsv"
+    wildcard_constraints:
+        package="|".join(PACKAGED),
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        package=lambda wildcards: wildcards.package,
+        code=code_of("packaged_model.py"),
+    script:
+        "../scripts/packaged_model.py"
+
+
 rule score:
     """Teacher-forced log-probabilities of every suffix token under one model."""
     input:

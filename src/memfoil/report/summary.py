@@ -97,7 +97,7 @@ def _claims(audit: Audit) -> str:
         found=found + ": M = " + rate + " (" + low + " to " + high + ")",
         certified=percent(rates["alpha_n"]),
         tau=rates["log_tau"].map(_power),
-        blind_auc=rates["blind_auc"].map("{:.2f}".format),
+        blind_auc=rates["blind_auc"].map("{:.2f}".format).replace("nan", "not measured"),
     ).pivot(
         index=["suffix_tokens", "procedure", "control_pool", "blind_auc", "certified", "tau"],
         columns="stratum",
@@ -217,6 +217,12 @@ def _warnings(audit: Audit) -> list[str]:
         "candidates, and these differ."
         for pool, auc in zip(blind["control_pool"], blind["candidates"], strict=True)
         if auc > UNMATCHED_AUC
+    ]
+    unmeasured = set(audit.match["control_pool"]) - set(blind["control_pool"])
+    lines += [
+        f"**Warning:** candidates or the controls `{pool}` come from a single document: how well "
+        "they match cannot be measured, and their passages are no independent draws."
+        for pool in sorted(unmeasured)
     ]
     idle = audit.thresholds[audit.thresholds["k"] == 0]
     for alpha, controls in idle.groupby("alpha")["n_controls"]:
