@@ -94,6 +94,19 @@ def test_filters(measured):
     assert rows.index[rows.code_like].tolist() == ["code", "symbols"]
 
 
+def test_generations_of_which_no_span_is_tested_for_loops(indexed, generations, reader):
+    """None of 20 tokens, so no text of a span is read; and none at all."""
+    ids = [np.array(ids, np.int32) for ids in ([1, 2, 3, 4, 5, 9], [9], [])]
+    frame = generations(*ids).assign(text=["a b", "c", ""])
+    with indexed([[1, 2, 3, 4, 5, 6]], vocab_size=reader.vocab_size) as index:
+        spans = pd.concat(maximal_spans(frame, index))
+        traces = pd.concat(trace(frame, index, seed=1, reader=reader))
+        rows = reproduced(frame, spans, traces, index, reader)
+    assert rows.longest.tolist() == rows.longest_unlooped.tolist() == [5, 0, 0]
+    assert rows.documents.tolist() == [1, 0, 0]
+    assert rows.head_count.isna().all()
+
+
 def row(**values):
     fields = {
         "whole": "no",
