@@ -57,7 +57,9 @@ def test_curves_are_those_of_the_table_and_a_threshold_of_zero_has_no_margin():
     assert line.get_xdata().tolist() == own["x"].tolist()
     assert line.get_ydata().tolist() == own["coverage"].tolist()
     assert figure.axes[0].lines[-1].get_xdata()[0] == 3
-    figures.census_margin(table, prefix_tokens=1)
+    (margin,) = figures.census_margin(table, prefix_tokens=1).axes
+    (remark,) = [text.get_text() for text in margin.texts]
+    assert remark == "no margin over a threshold of zero: base"
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from([None, -5.0, -2.0])), min_size=1))
@@ -80,6 +82,16 @@ def test_a_heat_strip_has_the_best_of_every_stretch(spans):
             assert strip[column] == pytest.approx(max(inside))
         elif any(i * 7 // len(scores) == column for i in range(len(scores))):
             assert np.isnan(strip[column])
+
+
+def test_a_strip_tells_just_above_the_threshold_from_below_it():
+    scores = [(-30.0 + 1e-6, 0), (-30.0 - 1e-6, 0)]
+    made = [case(scores, [(-30.0, -30.0)], pair="p")]
+    heat = heat_runs(made, BUDGET)
+    figure = figures.census_heat(heat, thresholds(made, 1), procedure="base", prefix_tokens=1)
+    (image,) = figure.axes[0].images
+    colours = {to_hex(colour) for colour in image.to_rgba(image.get_array())[0]}
+    assert {figures.BELOW.lower(), to_hex(figures.COLD_TO_HOT(0.0))} <= colours
 
 
 def test_a_heat_strip_and_a_scatter_are_drawn_for_every_pair():

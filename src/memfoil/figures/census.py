@@ -18,9 +18,10 @@ from memfoil.figures import style
 MAXIMUM = "a measured maximum, not a certified level"
 BOOK, BEFORE, AFTER = style.CANDIDATES[0], style.OTHER_CONTROLS[2][0], style.OTHER_CONTROLS[0][0]
 REACHABLE, UNREACHABLE = style.SHADES[1], style.SHADES[3]
+BELOW = "#F2F2F2"
 COLD_TO_HOT = LinearSegmentedColormap.from_list(
-    "heat", ["#F2F2F2", "#C9D9E6", "#8CC0E3", "#E69F00", "#D55E00", "#7F2A00"]
-)
+    "heat", ["#A9CDE8", "#7DB6DE", "#E69F00", "#D55E00", "#7F2A00"]
+).with_extremes(under=BELOW)
 COLUMNS = 1200  # of a heat strip
 
 
@@ -129,7 +130,10 @@ def census_coverage(census: pd.DataFrame, *, prefix_tokens: int) -> Figure:
         panel.barh(row, shares[0], color=REACHABLE, height=0.7)
         panel.barh(row, shares[1], left=shares[0], color=UNREACHABLE, height=0.7)
         if "global" in own.index:
-            panel.plot(own.loc["global", "coverage"], row, "D", color=style.INK, fillstyle="none")
+            panel.plot(
+                own.loc["global", "coverage"], row, "D",
+                color=style.INK, fillstyle="none", clip_on=False,
+            )  # fmt: skip
         panel.text(sum(shares), row, f"  {style.percent(sum(shares))}", va="center", fontsize=8)
         labels.append(f"{pair}: {procedure}")
     panel.set_yticks(range(len(labels)), labels)
@@ -199,6 +203,10 @@ def _curve_panels(
         for name, mark in marks.items():
             own = of.rows(frame, pair=pair, procedure=name)
             panel.plot(own["x"], own["coverage"], markevery=0.1, **mark)
+        undrawn = [name for name in marks if not len(of.rows(frame, pair=pair, procedure=name))]
+        if undrawn and curve == "margin":
+            remark = f"no margin over a threshold of zero: {', '.join(undrawn)}"
+            style.note(panel, remark, 0.98, 0.97, ha="right", va="top")
         panel.set_title(pair)
         panel.set_ylim(bottom=0)
         style.percent_axis(panel.yaxis)
@@ -231,7 +239,7 @@ def census_heat(
     )
     for panel, pair, tau in zip(axes[:, 0], pairs, taus, strict=True):
         strip = heat_strip(of.rows(frame, pair=pair))
-        shown = np.where(strip > tau, np.maximum(strip, lowest), lowest)
+        shown = np.where(strip > tau, np.maximum(strip, lowest), lowest - 1.0)
         image = panel.imshow(
             np.where(np.isnan(strip), np.nan, shown)[None], cmap=COLD_TO_HOT, aspect="auto",
             vmin=lowest, vmax=0.0, extent=(0.0, 1.0, 0.0, 1.0), interpolation="nearest",
