@@ -183,3 +183,30 @@ def test_what_a_killed_write_left_behind_is_removed_by_the_next(tmp_path):
     with tables.atomic(path) as temporary:
         temporary.write_text("whole")
     assert sorted(tmp_path.iterdir()) == [other, path]
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_no_changed_bit_changes_a_value_unnoticed(tmp_path, parts):
+    frame = pd.DataFrame(
+        {
+            "sequence_id": [f"s{i}" for i in range(60)],
+            "procedure": "base",
+            "suffix_tokens": 50,
+            "log_score": -np.arange(60.0),
+        }
+    )
+    path, changed = tmp_path / "scores.parquet", tmp_path / "changed.parquet"
+    SCORES.write_parts(
+        [frame[first : first + 60 // parts] for first in range(0, 60, 60 // parts)],
+        path,
+        Provenance("scores"),
+    )
+    whole = path.read_bytes()
+    named = 0
+    for byte in range(0, len(whole), 17):
+        changed.write_bytes(whole[:byte] + bytes([whole[byte] ^ 1 << byte % 8]) + whole[byte + 1 :])
+        try:
+            assert SCORES.read(changed).equals(frame)
+        except InvalidTable:
+            named += 1
+    assert named > 20

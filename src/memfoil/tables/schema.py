@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from memfoil import __version__
 from memfoil.errors import InvalidTable
 
+WRITTEN = {"compression": "zstd", "write_page_checksum": True}
 RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
 
 TEXT = pa.string()
@@ -92,9 +93,9 @@ class Table:
             If the file is missing or damaged, or does not fit this schema.
         """
         try:
-            table = pq.read_table(path, columns=columns)
+            table = pq.read_table(path, columns=columns, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as error:
-            raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+            raise _unreadable(path, error) from error
         return self.validate(table, str(path), complete=columns is None).to_pandas(
             date_as_object=False
         )
@@ -103,7 +104,7 @@ class Table:
         """Validate and write: to a temporary name in the same folder, then renamed."""
         table = self._part(frame, provenance)
         with atomic(path) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+            pq.write_table(table, temporary, **WRITTEN)
 
     def write_parts(
         self, frames: Iterable[pd.DataFrame], path: str | Path, provenance: Provenance
@@ -117,7 +118,7 @@ class Table:
         first = next(parts, self._part(empty, provenance))
         with (
             atomic(path) as temporary,
-            pq.ParquetWriter(temporary, first.schema, compression="zstd") as writer,
+            pq.ParquetWriter(temporary, first.schema, **WRITTEN) as writer,
         ):
             for part in chain([first], parts):
                 writer.write_table(part)
@@ -132,12 +133,12 @@ class Table:
         Each part is validated alone. Raises what `read` does.
         """
         try:
-            with pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 for batch in file.iter_batches(rows):
                     part = self.validate(pa.Table.from_batches([batch]), str(path))
                     yield part.to_pandas(date_as_object=False)
         except (pa.ArrowException, OSError) as error:
-            raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+            raise _unreadable(path, error) from error
 
     def validate(self, table: pa.Table, where: str, complete: bool = True) -> pa.Table:
         """Cast to this schema, columns in its order; one line that names the offending value.
@@ -223,6 +224,12 @@ def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedAr
     return array
 
 
+def _unreadable(path: str | Path, error: Exception) -> InvalidTable:
+    """A table that is missing, cut short, or has bits changed: Parquet's checksums find those."""
+    made_again = "; delete it and run again" * Path(path).is_file()
+    return InvalidTable(f"{path}: not a readable Parquet file: {error}{made_again}")
+
+
 class atomic:  # noqa: N801 - used as `with atomic(path) as temporary`
     """A temporary path beside `path` that takes its name when the block ends without an error.
 
@@ -272,7 +279,7 @@ def provenance_of(path: str | Path) -> dict[str, Any]:
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (pa.ArrowException, OSError) as error:
-        raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
+        raise _unreadable(path, error) from error
     if b"memfoil" not in metadata:
         raise InvalidTable(f"{path}: holds no provenance; it was not written by memfoil")
     return json.loads(metadata[b"memfoil"])
