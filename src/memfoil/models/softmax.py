@@ -19,7 +19,7 @@ def token_scores(
     Parameters
     ----------
     logits : (rows, vocabulary)
-        Any float type; -inf is an impossible token. Used up: each row's largest is overwritten.
+        Any float type; -inf is an impossible token. Used up: overwritten.
     targets : (rows,) int64
     top_k : k of each wanted log-mass
 
@@ -40,7 +40,7 @@ def token_scores(
     # its distance from one.
     logits.scatter_(1, place, -math.inf)
     highest = highest.to(wide)
-    others = (logits.to(wide) - highest).exp_().sum(1, keepdim=True)
+    others = logits.to(wide).sub_(highest).exp_().sum(1, keepdim=True)
     # Infinity minus itself is NaN: such logits make no distribution.
     log_total = others.double().log1p() + (highest - highest).double()
     log_probability = (own.double() - highest.double() - log_total).clamp_(max=0.0)
