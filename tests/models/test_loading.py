@@ -1,5 +1,7 @@
 import json
 import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import huggingface_hub.constants
 import pytest
@@ -153,6 +155,48 @@ def test_models_that_change_logits_after_the_output_layer_are_refused(tmp_path, 
 def test_settings_that_cannot_be_had_are_refused(model_folders, settings, message):
     with pytest.raises(InvalidConfiguration, match=message):
         load(model_folders["llama"], **settings)
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A model hub that answers every question with one refusal."""
+
+    status, code = 404, ""
+
+    def do_GET(self):
+        self.send_response(self.status)
+        self.send_header("X-Error-Code", self.code)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message"),
+    [
+        (404, "RevisionNotFound", "it has no such revision; take a commit from its page"),
+        (403, "GatedRepo", "it is gated; accept its licence on its page, then log in"),
+        (401, "RepoNotFound", "there is none of that name, or it is private"),
+        (503, "", "without a connection, fetch it elsewhere"),
+    ],
+)
+def test_what_the_hub_refuses_is_said_with_what_to_do(tmp_path, monkeypatch, status, code, message):
+    monkeypatch.setattr(Hub, "status", status)
+    monkeypatch.setattr(Hub, "code", code)
+    with HTTPServer(("127.0.0.1", 0), Hub) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{hub.server_port}"
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        with pytest.raises(InvalidModel, match=f"some/model at revision v1: .*{message}") as caught:
+            load("some/model", revision="v1")
+        hub.shutdown()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_revision_means_the_hub_and_its_cache(model_folders, tmp_path, monkeypatch):

@@ -42,6 +42,18 @@ TOKENIZERS = {
 }
 
 
+onstart:
+    # A cluster's jobs find their GPU elsewhere.
+    if workflow.local_exec and any(
+        job.resources.get("gpu") for job in workflow.dag.needrun_jobs()
+    ):
+        with shown_once():
+            # seconds, and seldom needed
+            from memfoil.models import require_device
+
+            require_device("cuda")
+
+
 wildcard_constraints:
     run=RUN,
     model="|".join(SETTINGS),

@@ -5,7 +5,7 @@ A backend is a class with `score`: `TorchModel` here. What calls it knows `Seque
 """
 
 from memfoil.models.interface import Model, Sequence, TokenScores
-from memfoil.models.loading import load
+from memfoil.models.loading import load, require_device
 from memfoil.models.memory import fast_cpu_memory
 from memfoil.models.tokenizer import (
     load_tokenizer,
@@ -23,6 +23,7 @@ __all__ = [
     "fast_cpu_memory",
     "load",
     "load_tokenizer",
+    "require_device",
     "save_tokenizer",
     "start_of_text",
     "tokenizer_digest",

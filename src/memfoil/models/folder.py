@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
 from memfoil.errors import InvalidModel
 
@@ -32,8 +39,20 @@ def local_folder(folder: str | Path, revision: str | None) -> Path:
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise InvalidModel(
             f"{folder} at revision {revision}: not in the local cache, and not to be had from "
-            f"the hub: {one_line(error)}"
+            f"the hub: {_what_to_do(error)}: {one_line(error)}"
         ) from error
+
+
+def _what_to_do(error: Exception) -> str:
+    """What stands between a person and a model on the hub, and the way around it."""
+    kinds = {type(error), type(error.__cause__)}  # a look into the cache may have come after
+    if GatedRepoError in kinds:
+        return "it is gated; accept its licence on its page, then log in with hf auth login"
+    if RevisionNotFoundError in kinds:
+        return "it has no such revision; take a commit from its page"
+    if RepositoryNotFoundError in kinds:
+        return "there is none of that name, or it is private; check the name, or hf auth login"
+    return "without a connection, fetch it elsewhere and bring the cache, or name a folder"
 
 
 def require_tokenizer(folder: Path) -> None:

@@ -48,7 +48,7 @@ def load(
     """
     if dtype not in DTYPES:
         raise InvalidConfiguration(f"dtype {dtype!r} is unknown; there are {', '.join(DTYPES)}")
-    place = _device(device)
+    place = require_device(device)
     if place.type == "cpu":
         fast_cpu_memory()
     path = local_folder(folder, revision)
@@ -60,7 +60,14 @@ def load(
     return TorchModel(path, network, tokenizer, start)
 
 
-def _device(name: str) -> torch.device:
+def require_device(name: str) -> torch.device:
+    """The device of a name, if torch has it here.
+
+    Raises
+    ------
+    InvalidConfiguration
+        If there is no such device.
+    """
     try:
         device = torch.device(name)
     except RuntimeError as error:
