@@ -44,12 +44,12 @@ def test_what_was_finished_is_not_done_again_and_the_table_is_the_same(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.parquet", "whole.parquet"]
 
 
-@pytest.mark.parametrize("field", ["inputs", "configuration", "code", "seed"])
+@pytest.mark.parametrize("field", ["inputs", "parameters", "code", "seed"])
 def test_shards_of_another_state_are_not_used(tmp_path, field):
     path, done = tmp_path / "t.parquet", []
     with pytest.raises(Killed):
         stage(path, done, dies_at=2)
-    changed = {"inputs": {"a": "b"}, "configuration": "x", "code": "x", "seed": 1}[field]
+    changed = {"inputs": {"a": "b"}, "parameters": {"a": 1}, "code": "x", "seed": 1}[field]
     stage(path, done, provenance=Provenance("score", **{field: changed}))
     assert done == [0, 1, 0, 1, 2, 3, 4]
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]

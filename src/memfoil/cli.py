@@ -52,12 +52,25 @@ FILE of --tokens is Parquet with the columns document_id and token_ids. The inde
 it is complete and checked: every pointer, and the order of all suffixes.
 """
 
+AUDIT = """\
+Check every table under RESULTS: that it holds the bytes memfoil wrote, and that each of its inputs
+(tables, documents, indexes, models) is still the one it was made from.
+
+Exit status: 0 when the chain holds, 1 when a table or an input does not match (each is named, with
+the command that rebuilds it), 2 for a mistake in the command.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it succeeds, 2 after a user's mistake or on a full disk."""
+    """Run one command.
+
+    0 when it succeeds, 1 when an audit finds what does not match, 2 after a user's mistake or on
+    a full disk.
+    """
+    status: int | None = None
     try:
         arguments = _parser().parse_args(argv)
-        arguments.run(arguments)
+        status = arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever reads the output, such as `head`, has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -65,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = " ".join(str(error).split())
         print(f"memfoil: {message}", file=sys.stderr)  # noqa: T201
         return 2
-    return 0
+    return status or 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -101,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.set_defaults(run=_calibrate)
     _add_index(commands)
     _add_trace(commands)
+    _add_audit(commands)
     return parser
 
 
@@ -165,6 +179,18 @@ def _add_trace(commands: Any) -> None:
     trace.set_defaults(run=_trace)
 
 
+def _add_audit(commands: Any) -> None:
+    audit = commands.add_parser(
+        "audit",
+        help="check that tables are whole and made from the inputs that lie there",
+        description=AUDIT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    audit.add_argument("results", metavar="RESULTS", help="a folder of results, or one table")
+    audit.add_argument("--json", action="store_true", help="print JSON")
+    audit.set_defaults(run=_audit)
+
+
 def _rate(text: str) -> Fraction | float:
     try:
         return Fraction(text) if "/" in text else float(text)
@@ -193,6 +219,14 @@ def _trace(arguments: argparse.Namespace) -> None:
     from memfoil.trace_file import trace_file
 
     print(trace_file(**_options(arguments)))  # noqa: T201
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    from memfoil.audit.chain import audit
+
+    found = audit(arguments.results)
+    print(json.dumps(found.as_json(), indent=2) if arguments.json else found.as_text())  # noqa: T201
+    return int(not found.holds)
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -52,7 +52,10 @@ def trace_file(
             "--page shows selected spans as text: name the folder of the tokenizer"
         )
     frame = tables.GENERATIONS.read(generations)
-    inputs = {generations: tables.digest(generations)}
+    read = [Path(generations), *Path(index).glob(MANIFEST)]  # the manifest has all files' digests
+    inputs = {
+        tables.input_name(path, value): value for path in read for value in [tables.digest(path)]
+    }
     if spans == "maximal":
         table, parts = tables.SPANS, maximal_spans(frame, opened)
     else:

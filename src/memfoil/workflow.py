@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from memfoil import lifeline
 from memfoil.errors import MemfoilError
-from memfoil.tables import Provenance, digest
+from memfoil.tables import Provenance, digest, input_name
 
 PACKAGE = Path(__file__).parent
 
@@ -134,11 +134,23 @@ def stage(snakemake: Any) -> Iterator[Job]:
 def _provenance(snakemake: Any) -> Provenance:
     params = dict(snakemake.params.items())
     code = str(params.pop("code", ""))
-    configuration = json.dumps(params, sort_keys=True, default=str)
+    parameters = json.loads(json.dumps(params, sort_keys=True, default=str))
+    digests = {str(path): digest(path) for path in snakemake.input}
     return Provenance(
         stage=snakemake.rule,
-        inputs={str(path): digest(path) for path in snakemake.input},
-        configuration=hashlib.sha256(configuration.encode()).hexdigest(),
+        inputs={input_name(path, value): value for path, value in digests.items()},
+        parameters=_without_places(parameters),
         code=code,
         seed=params.get("seed"),
     )
+
+
+def _without_places(value: Any) -> Any:
+    """The same JSON value with the last name alone of every absolute path: tables are passed on."""
+    if isinstance(value, dict):
+        return {key: _without_places(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_places(item) for item in value]
+    if isinstance(value, str) and value.startswith(("/", "~")):
+        return Path(value).name
+    return value

@@ -165,8 +165,8 @@ def test_a_journal_that_rests_on_something_else_is_begun_anew(tmp_path):
 
 
 def test_what_a_journal_rests_on_leaves_out_the_list_of_targets_alone():
-    made_of = Provenance("s", {"targets": "1", "model": "2"}, "settings", "code")
-    other = Provenance("s", {"other": "3", "model": "2"}, "settings", "code")
+    made_of = Provenance("s", {"targets": "1", "model": "2"}, {"settings": 1}, "code")
+    other = Provenance("s", {"other": "3", "model": "2"}, {"settings": 1}, "code")
     assert rests_on(made_of, apart_from="targets") == rests_on(other, apart_from="other")
     assert "2" in json.dumps(rests_on(made_of, apart_from="targets"))
 

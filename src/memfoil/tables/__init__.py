@@ -60,13 +60,18 @@ from memfoil.tables.propensity import (
     SPAN_SCORES,
 )
 from memfoil.tables.schema import (
+    NAME,
+    OUTSIDE,
     Column,
     Provenance,
     Table,
     atomic,
     digest,
+    input_name,
+    parameters_digest,
     provenance_of,
 )
+from memfoil.tables.seal import is_sound
 from memfoil.tables.shards import write_in_shards
 from memfoil.tables.tracing import (
     GENERATIONS,
@@ -170,7 +175,9 @@ __all__ = [
     "MATCH",
     "MODEL_DIFFERENCES",
     "MULTI_PREFIX",
+    "NAME",
     "NEAR_VERBATIM",
+    "OUTSIDE",
     "PARROTS",
     "PASSAGES",
     "PREFIX_GROUPS",
@@ -205,7 +212,10 @@ __all__ = [
     "Table",
     "atomic",
     "digest",
+    "input_name",
+    "is_sound",
     "markdown",
+    "parameters_digest",
     "provenance_of",
     "write_in_shards",
 ]

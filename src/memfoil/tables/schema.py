@@ -22,9 +22,14 @@ import pyarrow.parquet as pq
 
 from memfoil import __version__
 from memfoil.errors import InvalidTable
+from memfoil.tables.seal import SEAL, UNSEALED, seal
 
 WRITTEN = {"compression": "zstd", "write_page_checksum": True}
 RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
+
+NAME = "memfoil.table"
+OUTSIDE = "outside:"
+"""Before the digest and name of an input that lay outside the working directory of the run."""
 
 TEXT = pa.string()
 INTEGER = pa.int64()
@@ -47,13 +52,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Who made a table and from what. No clock time: the same run writes the same table twice."""
+    """Who made a table and from what. No clock time: the same run writes the same table twice.
+
+    `parameters` are what of the configuration the stage used, as JSON has them; `configuration`
+    is their digest.
+    """
 
     stage: str
     inputs: Mapping[str, str] = field(default_factory=dict)
-    configuration: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     code: str = ""
     seed: int | None = None
+
+    @property
+    def configuration(self) -> str:
+        return parameters_digest(self.parameters)
 
     def metadata(self) -> dict[bytes, bytes]:
         versions = {"memfoil": __version__}
@@ -61,6 +74,7 @@ class Provenance:
         content = {
             "stage": self.stage,
             "inputs": dict(self.inputs),
+            "parameters": dict(self.parameters),
             "configuration": self.configuration,
             "code": self.code,
             "seed": self.seed,
@@ -102,9 +116,7 @@ class Table:
 
     def write(self, frame: pd.DataFrame, path: str | Path, provenance: Provenance) -> None:
         """Validate and write: to a temporary name in the same folder, then renamed."""
-        table = self._part(frame, provenance)
-        with atomic(path) as temporary:
-            pq.write_table(table, temporary, **WRITTEN)
+        self.write_parts([frame], path, provenance)
 
     def write_parts(
         self, frames: Iterable[pd.DataFrame], path: str | Path, provenance: Provenance
@@ -116,12 +128,12 @@ class Table:
         parts = (self._part(frame, provenance) for frame in frames)
         empty = pd.DataFrame(columns=[column.name for column in self.columns])
         first = next(parts, self._part(empty, provenance))
-        with (
-            atomic(path) as temporary,
-            pq.ParquetWriter(temporary, first.schema, **WRITTEN) as writer,
-        ):
-            for part in chain([first], parts):
-                writer.write_table(part)
+        with atomic(path) as temporary:
+            with pq.ParquetWriter(temporary, first.schema, **WRITTEN) as writer:
+                for part in chain([first], parts):
+                    writer.write_table(part)
+                writer.add_key_value_metadata({NAME: self.name, SEAL: UNSEALED})
+            seal(temporary)
 
     def _part(self, frame: pd.DataFrame, provenance: Provenance) -> pa.Table:
         table = self.validate(pa.Table.from_pandas(frame, preserve_index=False), self.name)
@@ -266,6 +278,22 @@ def digest(path: str | Path) -> str:
         return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def input_name(path: str | Path, value: str) -> str:
+    """How provenance names an input with the digest `value`: its path from the working directory.
+
+    Of one outside, `OUTSIDE`, eight digits of the digest and its last name: no path of a machine.
+    """
+    place = Path(os.path.abspath(path))  # noqa: PTH100 - a link is where it lies
+    if place.is_relative_to(Path.cwd()):
+        return str(place.relative_to(Path.cwd()))
+    return f"{OUTSIDE}{value[:8]}:{place.name}"
+
+
+def parameters_digest(parameters: Mapping[str, Any]) -> str:
+    """SHA-256 of the parameters of a stage."""
+    return hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()
 
 
 def provenance_of(path: str | Path) -> dict[str, Any]:
