@@ -101,7 +101,9 @@ def test_without_a_testbed_an_index_must_be_named(root, config, models):
 
 
 @pytest.mark.parametrize(
-    "content", [b"\xff\xfe\x00", b"a: [1", None], ids=["latin", "yaml", "missing"]
+    "content",
+    [b"\xff\xfe\x00", b"a: [1", b"a: {b: 1, b: 2}", b"? [a]\n: 1\n? [b]\n: 2", None],
+    ids=["latin", "yaml", "twice", "key", "missing"],
 )
 def test_an_unreadable_file_is_one_line(tmp_path, content):
     path = tmp_path / "config.yaml"

@@ -41,16 +41,31 @@ DEFAULT_SETTINGS = {
 }
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which no key is given twice: of two values, the last would be taken in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"key {key.value} is given twice", problem_mark=key.start_mark
+                    )
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def load(path: str | Path) -> Any:
     """A YAML file.
 
     Raises
     ------
     InvalidConfiguration
-        If it is missing, is not UTF-8, or is not YAML.
+        If it is missing, is not UTF-8, is not YAML, or gives a key twice.
     """
     try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return yaml.load(Path(path).read_text(encoding="utf-8"), _UniqueKeys)  # noqa: S506 - safe
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfiguration(f"{path}: cannot be read: {error}") from error
     except yaml.YAMLError as error:

@@ -14,6 +14,8 @@ lifeline.lead()
 RULES = Path(workflow.current_basedir)
 
 with shown_once():
+    for path in workflow.configfiles:
+        configuration.load(path)  # Snakemake takes the last of two values in silence
     MODELS = configuration.load("config/models.yaml")
     configuration.check_schema(
         config, RULES / "../schemas/config.schema.yaml", "configuration"
