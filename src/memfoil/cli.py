@@ -60,6 +60,12 @@ Exit status: 0 when the chain holds, 1 when a table or an input does not match (
 the command that rebuilds it), 2 for a mistake in the command.
 """
 
+PLAN = """\
+Say what a run costs before anything runs: for each stage the sequences, FLOPs, GPU-hours, disk and
+memory. CONFIG is a run's configuration, such as config/experiments/population.yaml; call it in the
+folder of the workflow. No model, no network is needed.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
@@ -115,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_index(commands)
     _add_trace(commands)
     _add_audit(commands)
+    _add_plan(commands)
     return parser
 
 
@@ -191,6 +198,18 @@ def _add_audit(commands: Any) -> None:
     audit.set_defaults(run=_audit)
 
 
+def _add_plan(commands: Any) -> None:
+    plan = commands.add_parser(
+        "plan",
+        help="say what a run costs",
+        description=PLAN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    plan.add_argument("config", metavar="CONFIG", help="YAML file")
+    plan.add_argument("--gpu", default="h100", help="a100, h100 (default), h200 or l40s")
+    plan.set_defaults(run=_plan)
+
+
 def _rate(text: str) -> Fraction | float:
     try:
         return Fraction(text) if "/" in text else float(text)
@@ -227,6 +246,12 @@ def _audit(arguments: argparse.Namespace) -> int:
     found = audit(arguments.results)
     print(json.dumps(found.as_json(), indent=2) if arguments.json else found.as_text())  # noqa: T201
     return int(not found.holds)
+
+
+def _plan(arguments: argparse.Namespace) -> None:
+    from memfoil.plan import plan
+
+    print(plan(arguments.config, arguments.gpu))  # noqa: T201
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
