@@ -144,6 +144,15 @@ def point_at(browser, character):
     settle(browser, 4)
 
 
+def jump(browser, part):
+    """Click on the map; the first and the last character then in view."""
+    strip = browser.find_element(By.ID, "map")
+    offset = round((part - 0.5) * strip.rect["height"])
+    ActionChains(browser).move_to_element_with_offset(strip, 0, offset).click().perform()
+    settle(browser)
+    return browser.execute_script("return [topCharacter(), characterAt(innerHeight)]")
+
+
 def passages(levels):
     edges = np.flatnonzero(np.diff(np.concatenate([[0], levels > 0, [0]])))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
@@ -279,11 +288,7 @@ def test_next_and_previous_passage_by_key_and_button(opened, small):
 
 @pytest.mark.parametrize("part", [0.02, 0.5, 0.93])
 def test_a_click_on_the_map_jumps(opened, part):
-    strip = opened.find_element(By.ID, "map")
-    offset = round((part - 0.5) * strip.rect["height"])
-    ActionChains(opened).move_to_element_with_offset(strip, 0, offset).click().perform()
-    settle(opened)
-    first, last = opened.execute_script("return [topCharacter(), characterAt(innerHeight)]")
+    first, last = jump(opened, part)
     assert first - 250 <= part * len(SMALL) <= last + 250
     assert last - first < len(SMALL) / 2
 
@@ -395,7 +400,9 @@ def long_book(words):
     return Book("pair", "tiny", "long", text, windows), frame, thresholds
 
 
-def test_a_book_of_200_000_words_opens_and_scrolls(browser, tmp_path, record_property, capsys):
+def test_a_book_of_200_000_words_opens_scrolls_jumps_and_tells_its_scores(
+    browser, tmp_path, record_property, capsys
+):
     book, frame, thresholds = long_book(200_000)
     path = tmp_path / "reader.html"
     path.write_text(reader(book, frame, thresholds, BUDGET, show_text=True))
@@ -436,4 +443,11 @@ def test_a_book_of_200_000_words_opens_and_scrolls(browser, tmp_path, record_pro
     assert elements < 60_000
     assert np.median(gaps) < 500
     assert browser.execute_script("return scrollY") > 30_000
+    first, last = jump(browser, 0.7)
+    assert first - 2500 <= 0.7 * len(book.text) <= last + 2500
+    character = next(c for c in range((first + last) // 2, last) if book.text[c].isalpha())
+    point_at(browser, character)
+    over = (frame["start_char"] <= character) & (character < frame["end_char"])
+    delta = frame.loc[over, "log_score"].iloc[0] / LOG_10 - TAU
+    assert f"margin Δ {delta:.1f}".replace("-", "−") in text_of(browser, "tip").replace("\n", " ")
     assert browser.get_log("browser") == []
