@@ -1,5 +1,6 @@
 """The frame of a script: what its digest follows, and how its mistakes are shown."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -39,7 +40,7 @@ def test_the_code_digest_follows_imports(package, module, follows):
     assert (workflow.code_digest(package / "script.py") != before) == follows
 
 
-def run(tmp_path, body):
+def run(tmp_path, body, gpus=0, **environment):
     code = f"""
         import types
         from memfoil.errors import InvalidScores
@@ -47,14 +48,19 @@ def run(tmp_path, body):
         class Names(list):
             def items(self): return []
         snakemake = types.SimpleNamespace(log=[{str(tmp_path / "log")!r}], input=Names(),
-            output=Names(), params=Names(), wildcards=None, threads=1, rule="r")
+            output=Names(), params=Names(), wildcards=None, threads=1, rule="r",
+            resources={{"gpu": {gpus}}})
         with stage(snakemake) as job:
             print("hello")
             import os; os.system("echo child")
             {body}
     """
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -83,3 +89,13 @@ def test_a_defect_keeps_its_traceback_and_status_1(tmp_path):
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
     assert "ZeroDivisionError" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "given", "seen"),
+    [(0, {}, ""), (1, {}, "0"), (2, {}, "0,1"), (1, {"CUDA_VISIBLE_DEVICES": "5"}, "5")],
+)
+def test_a_job_sees_the_gpus_it_was_given(tmp_path, monkeypatch, gpus, given, seen):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    run(tmp_path, "print('sees', os.environ['CUDA_VISIBLE_DEVICES'])", gpus, **given)
+    assert f"sees {seen}\n" in (tmp_path / "log").read_text()

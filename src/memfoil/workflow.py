@@ -103,6 +103,7 @@ def stage(snakemake: Any) -> Iterator[Job]:
     killed ends with it.
     """
     held = lifeline.follow()
+    _show_gpus(snakemake.resources.get("gpu", 0))
     terminal = os.fdopen(os.dup(2), "w", buffering=1)
     log = os.open(str(snakemake.log[0]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.dup2(log, 1)
@@ -129,6 +130,13 @@ def stage(snakemake: Any) -> Iterator[Job]:
     finally:
         if held:
             held.close()
+
+
+def _show_gpus(count: int) -> None:
+    """Let a job see as many GPUs as it was given; where a cluster has chosen them, these stay."""
+    if not count:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count))))
 
 
 def _provenance(snakemake: Any) -> Provenance:

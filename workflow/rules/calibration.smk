@@ -14,7 +14,8 @@ rule calibrate:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         alphas=config["calibration"]["alphas"],
         suffix_tokens=config["calibration"]["suffix_tokens"],
@@ -41,7 +42,8 @@ rule validity:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         alphas=config["validity"]["alphas"],
         splits=config["validity"]["splits"],

@@ -16,7 +16,8 @@ rule census_texts:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         pairs=[tuple(pair[:3]) for pair in PAIRS.values()],
         code=code_of("census_texts.py"),
@@ -39,7 +40,8 @@ rule census_windows:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
@@ -67,8 +69,9 @@ rule census_scores:
         "../../envs/memfoil.yaml"
     threads: CORES_OF_A_PAIR
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=grows_with_model,
+        runtime=grows(240),
+        gpu=gpus_of,
     params:
         model=lambda wildcards: how_to_load(wildcards.model),
         prefix_tokens=CENSUS["prefix_tokens"],
@@ -96,8 +99,9 @@ rule census_searches:
         "../../envs/memfoil.yaml"
     threads: CORES_OF_A_PAIR
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=grows_with_model,
+        runtime=grows(480),
+        gpu=gpus_of,
     params:
         model=lambda wildcards: how_to_load(wildcards.model),
         document=lambda wildcards: PAIRS[wildcards.pair].document,
@@ -122,7 +126,8 @@ rule census_reference:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=8000,
+        mem_mb=grows(8000),
+        runtime=grows(120),
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
@@ -156,7 +161,8 @@ rule census_controls:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
+        mem_mb=grows(6000),
+        runtime=grows(60),
     params:
         source=lambda wildcards: source_of(wildcards.model),
         revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
@@ -202,7 +208,8 @@ rule census_results:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=8000,
+        mem_mb=grows(8000),
+        runtime=grows(60),
     params:
         pairs=lambda wildcards: pairs_of(wildcards.model),
         prefix_tokens=CENSUS["prefix_tokens"][0],
@@ -246,7 +253,8 @@ rule census_figures:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         figures=CENSUS_FIGURES,
         pairs=lambda wildcards: pairs_of(wildcards.model),
@@ -302,7 +310,8 @@ rule census_summary:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         models=CENSUS_MODELS,
         warnings=CENSUS_WARNINGS,

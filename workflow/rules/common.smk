@@ -143,3 +143,30 @@ def judged(wildcards):
     if config["testbed"]:
         inputs["splits"] = f"results/{RUN}/testbed/splits.parquet"
     return inputs
+
+
+def grows(amount):
+    """Memory in MB or minutes of runtime, twice as much with each retry of a profile."""
+    return lambda wildcards, attempt: _grown(amount, attempt)
+
+
+def grows_with_model(wildcards, attempt):
+    """The memory that the model is said to need, twice as much with each retry."""
+    return _grown(SETTINGS[wildcards.model]["mem_mb"], attempt)
+
+
+def gpus_of(wildcards):
+    return SETTINGS[wildcards.model]["gpus"]
+
+
+def _grown(amount, attempt):
+    if attempt == 1:
+        return amount
+    return min(amount * 2 ** (attempt - 1), max(amount, cluster.largest_memory()))
+
+
+onstart:
+    if workflow.executor_plugin.name == "slurm":
+        with shown_once():
+            requests = cluster.requests_of(workflow.dag.needrun_jobs())
+            cluster.refuse_unmet(requests, cluster.nodes())

@@ -19,7 +19,8 @@ rule decontaminate:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(120),
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
@@ -50,7 +51,8 @@ if config["decontamination"]["index"] == configuration.OLDER:
         conda:
             "../../envs/memfoil.yaml"
         resources:
-            mem_mb=4000,
+            mem_mb=grows(4000),
+            runtime=grows(60),
         params:
             source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
             revision=lambda wildcards: revision_of(wildcards.tokenizer),

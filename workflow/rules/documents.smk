@@ -17,7 +17,8 @@ rule documents:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         sources=config["documents"],
         code=code_of("documents.py"),
@@ -39,7 +40,8 @@ rule passages:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         words=config["passages"]["words"],
         code=code_of("passages.py"),

@@ -17,7 +17,8 @@ rule prompt_targets:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
@@ -43,7 +44,8 @@ rule prompt_contamination:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
@@ -69,8 +71,9 @@ rule compression:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=grows_with_model,
+        runtime=grows(480),
+        gpu=gpus_of,
     params:
         model=lambda wildcards: loading(wildcards.model),
         draft=loading(config["prompts"]["gcg"]["draft"]),
@@ -101,8 +104,9 @@ rule multi_prefix:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=grows_with_model,
+        runtime=grows(720),
+        gpu=gpus_of,
     params:
         model=lambda wildcards: loading(wildcards.model),
         draft=loading(config["prompts"]["gcg"]["draft"]),
@@ -133,8 +137,9 @@ rule parrots:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=grows_with_model,
+        runtime=grows(120),
+        gpu=gpus_of,
     params:
         model=lambda wildcards: loading(wildcards.model),
         code=code_of("parrots.py"),
@@ -161,7 +166,8 @@ if config["testbed"]:
             "../../envs/memfoil.yaml"
         threads: 2
         resources:
-            mem_mb=6000,
+            mem_mb=grows(6000),
+            runtime=grows(120),
         params:
             settings=config["testbed"]["model"]
             | config["prompts"]["teaching"]["schedule"],
@@ -190,7 +196,8 @@ rule prompt_criteria:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         alpha=config["prompts"]["alpha"],
         confidence=config["calibration"]["confidence"],
@@ -234,7 +241,8 @@ rule prompt_report:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         code=code_of("prompt_report.py"),
     script:

@@ -16,7 +16,8 @@ if config["testbed"]:
         conda:
             "../../envs/memfoil.yaml"
         resources:
-            mem_mb=4000,
+            mem_mb=grows(4000),
+            runtime=grows(120),
         params:
             first=str(config["testbed"]["first"]),
             cutoff=str(config["testbed"]["cutoff"]),
@@ -47,7 +48,8 @@ rule propensity_prompts:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
+        mem_mb=grows(6000),
+        runtime=grows(60),
     params:
         index=lambda wildcards: text_index("training", wildcards.reader),
         tokenizer=lambda wildcards: tokens_of(wildcards.reader),
@@ -90,8 +92,9 @@ rule propensity_generate:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=6000,
-        gpu=lambda wildcards: int(SETTINGS[wildcards.model]["device"] == "cuda"),
+        mem_mb=grows_with_model,
+        runtime=grows(240),
+        gpu=gpus_of,
     params:
         model=lambda wildcards: {"folder": source_of(wildcards.model)}
         | {
@@ -131,7 +134,8 @@ rule propensity_trace:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=6000,
+        mem_mb=grows(6000),
+        runtime=grows(240),
     params:
         index=lambda wildcards: text_index(wildcards.text, reads(wildcards.model)),
         tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
@@ -162,7 +166,8 @@ rule propensity_tables:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         alphas=PROPENSITY["alphas"],
         resamples=PROPENSITY["resamples"],
@@ -201,7 +206,8 @@ rule propensity_figures:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         metrics=PROPENSITY["metrics"],
         code=code_of("propensity_figures.py"),
@@ -243,7 +249,8 @@ rule propensity_summary:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         code=code_of("propensity_summary.py"),
     script:
@@ -270,7 +277,8 @@ rule propensity_models:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         resamples=PROPENSITY["resamples"],
         seed=config["seed"],

@@ -21,7 +21,8 @@ rule census_reader:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         document=lambda wildcards: PAIRS[wildcards.pair].document,
         query_budget=config["calibration"]["query_budget"],

@@ -30,7 +30,8 @@ rule figures:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         figures=FIGURES,
         procedure=config["report"]["procedure"],
@@ -71,7 +72,8 @@ rule report_tables:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         suffix_tokens=config["calibration"]["suffix_tokens"],
         procedure=config["report"]["procedure"],
@@ -111,7 +113,8 @@ rule summary:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         models=config["models"],
         code=code_of("summary.py"),

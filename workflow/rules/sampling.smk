@@ -13,7 +13,8 @@ rule draw:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         pools=config["pools"],
         max_per_document=config["sampling"]["max_per_document"],
@@ -39,7 +40,8 @@ rule sequences:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=2000,
+        mem_mb=grows(2000),
+        runtime=grows(60),
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
@@ -63,7 +65,8 @@ rule match:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         seed=config["seed"],
         code=code_of("match.py"),

@@ -11,7 +11,8 @@ rule packaged_model:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         package=lambda wildcards: wildcards.package,
         code=code_of("packaged_model.py"),
@@ -38,8 +39,9 @@ rule score:
         "../../envs/memfoil.yaml"
     threads: 2
     resources:
-        mem_mb=lambda wildcards: SETTINGS[wildcards.model]["mem_mb"],
-        gpu=lambda wildcards: SETTINGS[wildcards.model]["gpus"],
+        mem_mb=grows_with_model,
+        runtime=grows(240),
+        gpu=gpus_of,
     params:
         source=lambda wildcards: source_of(wildcards.model),
         revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
@@ -66,7 +68,8 @@ rule scores:
     conda:
         "../../envs/memfoil.yaml"
     resources:
-        mem_mb=4000,
+        mem_mb=grows(4000),
+        runtime=grows(60),
     params:
         procedures=config["calibration"]["procedures"],
         suffix_tokens=config["sampling"]["suffix_tokens"],

@@ -13,7 +13,8 @@ if config["testbed"]:
         conda:
             "../../envs/memfoil.yaml"
         resources:
-            mem_mb=2000,
+            mem_mb=grows(2000),
+            runtime=grows(60),
         params:
             cutoff=str(config["testbed"]["cutoff"]),
             first=str(config["testbed"]["first"]),
@@ -43,7 +44,8 @@ if config["testbed"]:
         conda:
             "../../envs/memfoil.yaml"
         resources:
-            mem_mb=2000,
+            mem_mb=grows(2000),
+            runtime=grows(60),
         params:
             vocabulary=config["testbed"]["vocabulary"],
             seed=config["seed"],
@@ -67,7 +69,8 @@ if config["testbed"]:
             "../../envs/memfoil.yaml"
         threads: 2
         resources:
-            mem_mb=6000,
+            mem_mb=grows(6000),
+            runtime=grows(120),
         params:
             settings=config["testbed"]["model"],
             seed=config["seed"],
@@ -89,7 +92,8 @@ if config["testbed"]:
         conda:
             "../../envs/memfoil.yaml"
         resources:
-            mem_mb=4000,
+            mem_mb=grows(4000),
+            runtime=grows(240),
         params:
             code=code_of("index.py"),
         script:
