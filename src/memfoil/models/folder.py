@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
@@ -26,7 +28,8 @@ def local_folder(folder: str | Path, revision: str | None) -> Path:
     Raises
     ------
     InvalidModel
-        If there is no such folder, or the hub has no such model or cannot be reached.
+        If there is no such folder, or the hub has no such model or revision, does not hand it
+        out, or cannot be reached.
     """
     if revision is None:
         if not Path(folder).is_dir():
@@ -35,24 +38,30 @@ def local_folder(folder: str | Path, revision: str | None) -> Path:
             )
         return Path(folder)
     try:
-        return Path(snapshot_download(str(folder), revision=revision, allow_patterns=FILES))
+        found = Path(snapshot_download(str(folder), revision=revision, allow_patterns=FILES))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise InvalidModel(
-            f"{folder} at revision {revision}: not in the local cache, and not to be had from "
-            f"the hub: {_what_to_do(error)}: {one_line(error)}"
-        ) from error
+        raise InvalidModel(f"{folder} at revision {revision}: {_remedy(folder, error)}") from error
+    if not re.fullmatch("[0-9a-f]{40}", revision):
+        warnings.warn(
+            f"{folder}: revision {revision} is no commit and may move; it is {found.name} now: put "
+            "that in its place",
+            stacklevel=2,
+        )
+    return found
 
 
-def _what_to_do(error: Exception) -> str:
-    """What stands between a person and a model on the hub, and the way around it."""
-    kinds = {type(error), type(error.__cause__)}  # a look into the cache may have come after
-    if GatedRepoError in kinds:
-        return "it is gated; accept its licence on its page, then log in with hf auth login"
-    if RevisionNotFoundError in kinds:
-        return "it has no such revision; take a commit from its page"
-    if RepositoryNotFoundError in kinds:
-        return "there is none of that name, or it is private; check the name, or hf auth login"
-    return "without a connection, fetch it elsewhere and bring the cache, or name a folder"
+def _remedy(folder: str | Path, error: Exception) -> str:
+    """What a user can do about a model that the hub does not hand out."""
+    if isinstance(error, GatedRepoError):
+        return (
+            f"the model is gated; accept its licence at https://huggingface.co/{folder}, then log "
+            "in with `hf auth login` or set HF_TOKEN"
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return "the hub has no such revision; take one of those it lists for the model"
+    if isinstance(error, RepositoryNotFoundError):
+        return "the hub has no such model, or not for you; check the name, and HF_TOKEN"
+    return f"not in the local cache, and not to be had from the hub: {one_line(error)}"
 
 
 def require_tokenizer(folder: Path) -> None:
