@@ -1,7 +1,7 @@
 import os
 from pathlib import Path
 
-from memfoil import configuration, lifeline
+from memfoil import cluster, configuration, lifeline
 from memfoil.configuration import PACKAGED
 from memfoil.tables import digest
 from memfoil.workflow import PACKAGE, code_digest, shown_once
