@@ -66,6 +66,20 @@ def rate(run, setting, metric, subset="all"):
     return frame[of].iloc[0]
 
 
+def test_no_whisker_is_cut_off(run):
+    """Also where the last metric has the largest rates."""
+    figure = figures.propensity(run["foil"]["propensity"], metrics=["R50", "FMR", "R20"])
+    panels = [panel for panel in figure.axes if panel.containers]
+    assert len(panels) == 6
+    for panel in panels:
+        low, high = panel.get_ylim()
+        whiskers = panel.collections[-1].get_segments()
+        ends = [y for segment in whiskers for _, y in segment]
+        assert len(ends) >= 8
+        assert low <= min(ends)
+        assert max(ends) <= high
+
+
 def test_bars_are_rates_and_pm_with_f_and_f_c_written_beside(run):
     figure = figures.propensity(run["foil"]["propensity"], metrics=["FMR", "R50"])
     top, bottom = np.array(figure.axes).reshape(2, 2)

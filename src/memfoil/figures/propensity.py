@@ -53,6 +53,7 @@ def propensity(rates: pd.DataFrame, *, metrics: Sequence[str]) -> Figure:
         column[0].set_title(metric)
         _rates(column[0], of)
         _pm(column[1], of.drop(index=CAPABILITY, errors="ignore"))
+    axes[0, 0].set_ylim(bottom=0)  # of all panels, when their highest whisker is known
     axes[0, 0].set_ylabel("rate f")
     axes[1, 0].set_ylabel("PM")
     handles: list[Any] = [Patch(color=COLOURS[name], label=name) for name in settings]
@@ -72,7 +73,6 @@ def _rates(panel: Axes, of: pd.DataFrame) -> None:
     _whiskers(panel, x, of["f"], of["f_low"], of["f_high"])
     panel.plot(x, of["foil"], clip_on=False, zorder=4, **FOIL)
     panel.set_xticks([])
-    panel.set_ylim(bottom=0)
     style.percent_axis(panel.yaxis)
     panel.grid(visible=False, axis="x")
 
