@@ -52,6 +52,11 @@ rule all:
         expand(
             "results/{run}/report/{model}/claims.csv", run=RUN, model=config["models"]
         ),
+        expand(
+            "results/{run}/paired/{tokenizer}.parquet",
+            run=RUN,
+            tokenizer=[name for name in TOKENIZERS if len(sharing(name)) > 1],
+        ),
         of_each_search("small", "summary.md"),
         rules.census.input if config["census"] else [],
         rules.propensity.input if config["propensity"] else [],

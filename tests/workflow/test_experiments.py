@@ -14,7 +14,8 @@ EXPERIMENTS = {
     "decontaminated": ["olmo-2-7b"],
     "budgets": ["olmo-2-13b"],
 }
-OF_ONE_MODEL = {"score", "scores", "calibrate", "validity", "figures", "report_tables", "summary"}
+OF_ONE_MODEL = {"score", "scores", "calibrate", "validity", "figures", "report_tables"}
+OF_ALL_MODELS = {"summary", "paired"}
 
 
 def in_place(checkout, name):
@@ -35,6 +36,7 @@ def test_the_population_experiments_pass_a_dry_run(fresh, name):
     assert done.returncode == 0, said
     jobs = re.findall(r"^rule (\w+):", said, re.MULTILINE)
     assert jobs.count("score") == len(EXPERIMENTS[name])
+    assert jobs.count("paired") == (len(EXPERIMENTS[name]) > 1)
     assert jobs.count("sequences") == jobs.count("decontaminate") == 1
     assert "train" not in jobs
     for model in EXPERIMENTS[name]:
@@ -73,5 +75,5 @@ def test_another_model_reruns_nothing_but_what_is_its_own(finished, order):
     assert done.returncode == 0, said
     jobs = re.findall(r"^rule (\w+):\n(?:.*\n)*?.*wildcards: (.*)$", said, re.MULTILINE)
     started = [rule for rule, _ in jobs]
-    assert sorted(started) == sorted(OF_ONE_MODEL)
-    assert all("model=another" in wildcards for rule, wildcards in jobs if rule != "summary")
+    assert sorted(started) == sorted(OF_ONE_MODEL | OF_ALL_MODELS)
+    assert all("model=another" in wildcards for rule, wildcards in jobs if rule in OF_ONE_MODEL)

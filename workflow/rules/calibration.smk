@@ -52,3 +52,28 @@ rule validity:
         code=code_of("validity.py"),
     script:
         "../scripts/validity.py"
+
+
+rule paired:
+    """Differences between the models of one tokenizer, on the same candidates."""
+    input:
+        claims=lambda wildcards: expand(
+            "results/{run}/calibration/{model}/claims.parquet",
+            run=wildcards.run,
+            model=sharing(wildcards.tokenizer),
+        ),
+    output:
+        paired="results/{run}/paired/{tokenizer}.parquet",
+    log:
+        "logs/{run}/paired/{tokenizer}.log",
+    benchmark:
+        "benchmarks/{run}/paired/{tokenizer}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        models=lambda wildcards: sharing(wildcards.tokenizer),
+        code=code_of("paired.py"),
+    script:
+        "../scripts/paired.py"

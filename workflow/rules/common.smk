@@ -103,6 +103,13 @@ def revision_of(tokenizer):
     return MODELS[TOKENIZERS[tokenizer]].get("revision")
 
 
+def sharing(tokenizer):
+    """The models of the run that have a tokenizer, in the order of the configuration."""
+    return [
+        name for name in config["models"] if SETTINGS[name]["tokenizer"] == tokenizer
+    ]
+
+
 def of_each_model(path):
     """A table of every model of the run, in the order of the configuration."""
     return [

@@ -243,6 +243,24 @@ CLAIMS = Table(
     key=(*_NULL_KEY, "sequence_id"),
 )
 
+PAIRED = Table(
+    "paired",
+    "Differences between two models in what is claimed of the same candidates.",
+    (
+        Column("model", TEXT, "the first model"),
+        Column("minus", TEXT, "the second, whose rate is taken off"),
+        *_NULL,
+        Column("n_candidates", INTEGER, "candidates that both models were judged on"),
+        Column("both", INTEGER, "claimed under both models"),
+        Column("only_model", INTEGER, "under the first alone"),
+        Column("only_minus", INTEGER, "under the second alone"),
+        Column("difference", REAL, "share claimed under the first less that under the second"),
+        Column("low", REAL, "95%, Newcombe's paired interval"),
+        Column("high", REAL, "95%, Newcombe's paired interval"),
+    ),
+    key=("model", "minus", *_NULL_KEY),
+)
+
 VALIDITY = Table(
     "validity",
     "Realized false-positive rates over random re-splits of known non-members.",
