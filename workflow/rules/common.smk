@@ -77,6 +77,11 @@ def folder_of(name):
     return [source] if Path(source).is_dir() else []
 
 
+def on_backend(name):
+    """What runs a model that scores or samples."""
+    return {key: SETTINGS[name][key] for key in ("backend", "gpus")}
+
+
 def is_trained_here(name):
     return MODELS[name]["source"] in configuration.TRAINED_HERE
 

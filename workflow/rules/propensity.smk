@@ -100,7 +100,8 @@ rule propensity_generate:
         | {
             key: SETTINGS[wildcards.model][key]
             for key in ("revision", "dtype", "device", "start_of_text")
-        },
+        }
+        | on_backend(wildcards.model),
         tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
         decoding=PROPENSITY["decoding"],
         seed=config["seed"],

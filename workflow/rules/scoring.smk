@@ -46,6 +46,7 @@ rule score:
         source=lambda wildcards: source_of(wildcards.model),
         revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
         backend=lambda wildcards: SETTINGS[wildcards.model]["backend"],
+        gpus=lambda wildcards: SETTINGS[wildcards.model]["gpus"],
         dtype=lambda wildcards: SETTINGS[wildcards.model]["dtype"],
         device=lambda wildcards: SETTINGS[wildcards.model]["device"],
         start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],

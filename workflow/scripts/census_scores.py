@@ -1,10 +1,10 @@
 from memfoil.census.scores import score_windows
-from memfoil.models import load
+from memfoil.models import load_backend
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
     score_windows(
-        load(**job.params.model),
+        load_backend(**job.params.model),
         job.input.windows,
         job.output.scores,
         prefix_tokens=job.params.prefix_tokens,

@@ -1,12 +1,11 @@
 from memfoil import tables
-from memfoil.models import load, load_tokenizer
+from memfoil.models import Decoding, load_backend, load_tokenizer
 from memfoil.propensity.generations import continuations
-from memfoil.scoring.sampling import Decoding
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
     generations = continuations(
-        load(**job.params.model),
+        load_backend(**job.params.model),
         tables.PROMPTS.read(job.input.prompts),
         load_tokenizer(**job.params.tokenizer),
         Decoding(**job.params.decoding),

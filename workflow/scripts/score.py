@@ -1,10 +1,12 @@
-from memfoil.models import load
+from memfoil.models import load_backend
 from memfoil.scoring import write_token_scores
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
-    model = load(
+    model = load_backend(
         job.params.source,
+        backend=job.params.backend,
+        gpus=job.params.gpus,
         revision=job.params.revision,
         dtype=job.params.dtype,
         device=job.params.device,

@@ -1,11 +1,11 @@
 """Causal language models and their tokenizers, behind one small interface.
 
-A backend is a class with `score`: `TorchModel` here. What calls it knows `Sequence`,
+A backend is a class with `score`: `TorchModel` and `VllmModel` here. What scores knows `Sequence`,
 `TokenScores` and `Model` alone.
 """
 
-from memfoil.models.interface import Model, Sequence, TokenScores
-from memfoil.models.loading import load, require_device
+from memfoil.models.interface import Decoding, Model, Request, Sequence, TokenScores
+from memfoil.models.loading import load, load_backend, require_device
 from memfoil.models.memory import fast_cpu_memory
 from memfoil.models.tokenizer import (
     load_tokenizer,
@@ -14,14 +14,19 @@ from memfoil.models.tokenizer import (
     tokenizer_digest,
 )
 from memfoil.models.transformer import TorchModel
+from memfoil.models.vllm import VllmModel
 
 __all__ = [
+    "Decoding",
     "Model",
+    "Request",
     "Sequence",
     "TokenScores",
     "TorchModel",
+    "VllmModel",
     "fast_cpu_memory",
     "load",
+    "load_backend",
     "load_tokenizer",
     "require_device",
     "save_tokenizer",

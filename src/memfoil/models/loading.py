@@ -16,6 +16,7 @@ from memfoil.models.memory import fast_cpu_memory
 from memfoil.models.tokenizer import load_tokenizer
 from memfoil.models.tokenizer import start_of_text as start_ids
 from memfoil.models.transformer import TorchModel
+from memfoil.models.vllm import VllmModel, load_vllm
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 
@@ -58,6 +59,35 @@ def load(
     start = start_ids(tokenizer, start_of_text)
     network = _load_network(path, config, getattr(torch, dtype)).to(place)
     return TorchModel(path, network, tokenizer, start)
+
+
+def load_backend(
+    folder: str | Path,
+    *,
+    backend: str,
+    revision: str | None = None,
+    dtype: str = "float32",
+    device: str = "cpu",
+    start_of_text: str = "auto",
+    gpus: int = 1,
+) -> TorchModel | VllmModel:
+    """A model that scores and samples, run by `torch` or by `vllm` on so many `gpus`.
+
+    Raises
+    ------
+    InvalidModel, InvalidConfiguration
+        As `load` does; also if vLLM is not installed, or is one for another device.
+    """
+    settings: dict[str, Any] = {
+        "revision": revision,
+        "dtype": dtype,
+        "device": device,
+        "start_of_text": start_of_text,
+    }
+    if backend == "torch":
+        return load(folder, **settings)
+    require_device(device)
+    return load_vllm(folder, gpus=gpus, **settings)
 
 
 def require_device(name: str) -> torch.device:

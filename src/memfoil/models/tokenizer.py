@@ -37,6 +37,21 @@ def load_tokenizer(folder: str | Path, *, revision: str | None = None) -> Any:
     return tokenizer
 
 
+def require_own(tokenizer: Any, folder: Path, vocabulary: int) -> None:
+    """Refuse a tokenizer with ids that a model's vocabulary does not have.
+
+    Raises
+    ------
+    InvalidModel
+    """
+    largest = max(tokenizer.get_vocab().values())
+    if largest >= vocabulary:
+        raise InvalidModel(
+            f"{folder}: the tokenizer has ids up to {largest}, the model only "
+            f"{vocabulary} embeddings; this is another model's tokenizer"
+        )
+
+
 def save_tokenizer(tokenizer: Any, folder: str | Path) -> None:
     """Save a tokenizer as the files of a model folder.
 

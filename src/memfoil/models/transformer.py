@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from memfoil.errors import InvalidConfiguration, InvalidModel
+from memfoil.errors import InvalidModel
 from memfoil.models.interface import Sequence, TokenScores
+from memfoil.models.sequences import require_ks, require_scorable
 from memfoil.models.softmax import token_scores
+from memfoil.models.tokenizer import require_own
 
 # Measured: more tokens at once than these are no faster. Halved when memory runs out.
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
@@ -47,12 +49,7 @@ class TorchModel:
         self.rows_at_once = max(FEWEST_ROWS, logits // self.vocabulary)
         # On a processor compiling takes longer than most jobs.
         self.compiles = kind == "cuda"
-        largest = max(tokenizer.get_vocab().values())
-        if largest >= self.vocabulary:
-            raise InvalidModel(
-                f"{folder}: the tokenizer has ids up to {largest}, the model only "
-                f"{self.vocabulary} embeddings; this is another model's tokenizer"
-            )
+        require_own(tokenizer, folder, self.vocabulary)
         self._require_plain_output_layer()
 
     @torch.inference_mode()
@@ -72,13 +69,11 @@ class TorchModel:
         InvalidConfiguration
             If a k is not positive, or larger than the vocabulary.
         """
-        if any(not 1 <= k <= self.vocabulary for k in top_k):
-            raise InvalidConfiguration(
-                f"top_k {list(top_k)}: each k must be from 1 to {self.vocabulary}, the vocabulary "
-                f"of {self.folder}"
-            )
+        require_ks(top_k, self.folder, self.vocabulary)
         for sequence in sequences:
-            self._check(sequence)
+            require_scorable(
+                sequence, self.folder, self.start_of_text, self.vocabulary, self.context
+            )
         suffixes = [len(s.token_ids) - s.prefix_tokens for s in sequences]
         ends = np.cumsum(suffixes)
         total = sum(suffixes)
@@ -89,30 +84,6 @@ class TorchModel:
             for whole, piece in zip(scores, part, strict=True):
                 whole[rows] = piece
         return scores
-
-    def _check(self, sequence: Sequence) -> None:
-        name, ids, prefix = sequence
-        start = len(self.start_of_text)
-        if not 0 <= prefix < len(ids) or prefix + start == 0:
-            raise InvalidModel(
-                f"sequence {name}: {prefix} prefix tokens of {len(ids)} in all, {start} before "
-                "them; there must be a token to score and one before it"
-            )
-        if self.context is not None and len(ids) + start > self.context:
-            raise InvalidModel(
-                f"sequence {name}: {len(ids) + start} tokens with start-of-text, but the context "
-                f"of {self.folder} is {self.context}; use a shorter prefix or suffix"
-            )
-        if min(ids) < 0 or max(ids) >= self.vocabulary:
-            raise InvalidModel(
-                f"sequence {name}: token ids from {min(ids)} to {max(ids)}, but {self.folder} has "
-                f"0 to {self.vocabulary - 1}; the sequences come from another tokenizer"
-            )
-        if start and tuple(ids[:start]) == self.start_of_text:
-            raise InvalidModel(
-                f"sequence {name}: begins with start-of-text, which the model adds itself; give "
-                "token ids without it"
-            )
 
     def _batches(self, sequences: Many[Sequence]) -> Iterator[list[int]]:
         def length(i: int) -> int:

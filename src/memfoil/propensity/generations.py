@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from memfoil.encoding import encode
-from memfoil.models import TorchModel, tokenizer_digest
+from memfoil.models import Decoding, TorchModel, VllmModel, tokenizer_digest
 from memfoil.propensity.screen import token_ids
-from memfoil.scoring.sampling import Decoding, generate
+from memfoil.scoring.sampling import generate
 
 Progress = Callable[..., Iterator[Any]]
 
 
 def continuations(
-    model: TorchModel,
+    model: TorchModel | VllmModel,
     prompts: pd.DataFrame,
     tokenizer: Any,
     decoding: Decoding,

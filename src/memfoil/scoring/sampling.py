@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as Many
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,48 +13,18 @@ import torch
 from transformers import StaticCache
 
 from memfoil.errors import InvalidConfiguration, InvalidModel, InvalidTable
-from memfoil.models import TorchModel
+from memfoil.models import Decoding, Request, TorchModel, VllmModel
 from memfoil.models.transformer import is_out_of_memory
 
 # Measured: more rows at once are no faster. Halved when memory runs out.
 ROWS = {"cpu": 256, "cuda": 1024}
+VLLM_ROWS = 4096  # given to vLLM at once, which batches them itself
 CANDIDATES = 256
 """So many of the likeliest tokens are sorted at first; more only where they are not enough."""
 
 
-@dataclass(frozen=True)
-class Decoding:
-    """How the next token is drawn: temperature, then top-k, then top-p of what is left.
-
-    The top-p tokens are the fewest likeliest whose probabilities sum to at least `top_p`.
-    """
-
-    temperature: float
-    top_p: float
-    top_k: int | None
-    max_new_tokens: int
-
-    def __post_init__(self) -> None:
-        for name, right, rule in (
-            ("temperature", self.temperature > 0, "it must be above 0"),
-            ("top_p", 0 < self.top_p <= 1, "it must be above 0 and at most 1"),
-            ("top_k", self.top_k is None or self.top_k >= 1, "it must be at least 1, or null"),
-            ("max_new_tokens", self.max_new_tokens >= 1, "it must be at least 1"),
-        ):
-            if not right:
-                raise InvalidConfiguration(f"decoding/{name} is {getattr(self, name)}; {rule}")
-
-
-class Request(NamedTuple):
-    """A continuation to sample; with the seed, its name decides its random numbers."""
-
-    name: str
-    token_ids: Many[int]
-    """The prompt, without start-of-text."""
-
-
 def generate(
-    model: TorchModel,
+    model: TorchModel | VllmModel,
     prompts: pd.DataFrame,
     decoding: Decoding,
     *,
@@ -105,7 +74,7 @@ def generate(
 
 
 def sample(
-    model: TorchModel,
+    model: TorchModel | VllmModel,
     requests: Many[Request],
     decoding: Decoding,
     progress: Callable[..., Iterator[Any]] | None = None,
@@ -117,17 +86,22 @@ def sample(
     for request in requests:
         _check(model, request, decoding)
     results: list[np.ndarray] = [np.empty(0, np.int32)] * len(requests)
-    batches: Iterable[list[int]] = list(_batches(requests, ROWS[model.network.device.type]))
+    rows = VLLM_ROWS if isinstance(model, VllmModel) else ROWS[model.network.device.type]
+    batches: Iterable[list[int]] = list(_batches(requests, rows))
     if progress is not None:
         batches = progress(batches, "generating", len(list(batches)))
     for batch in batches:
-        sampled = _sample_batch(model, [requests[i] for i in batch], decoding)
+        asked = [requests[i] for i in batch]
+        if isinstance(model, VllmModel):
+            sampled = model.sample(asked, decoding)
+        else:
+            sampled = _sample_batch(model, asked, decoding)
         for i, ids in zip(batch, sampled, strict=True):
             results[i] = ids
     return results
 
 
-def _check(model: TorchModel, request: Request, decoding: Decoding) -> None:
+def _check(model: TorchModel | VllmModel, request: Request, decoding: Decoding) -> None:
     name = request.name.replace("\0", " ")
     ids, start = request.token_ids, len(model.start_of_text)
     length = start + len(ids)

@@ -138,7 +138,14 @@ TOKEN_SCORES = Table(
     ),
     key=("sequence_id", "position"),
     family=r"log_mass_top_\d+",
-    member=Column("log_mass_top_<k>", REAL, "log-mass of the k likeliest tokens", log=True),
+    member=Column(
+        "log_mass_top_<k>",
+        REAL,
+        "log-mass of the k likeliest tokens; may be empty from the first token of a sequence on "
+        "that is not among the largest k, where no top-k procedure goes on",
+        nullable=True,
+        log=True,
+    ),
 )
 
 SCORES = Table(

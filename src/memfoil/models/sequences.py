@@ -1,0 +1,62 @@
+"""Sequences that a model can score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Many
+from pathlib import Path
+
+from memfoil.errors import InvalidConfiguration, InvalidModel
+from memfoil.models.interface import Sequence
+
+
+def require_ks(top_k: Many[int], folder: Path, vocabulary: int) -> None:
+    """Refuse a k that is not positive, or larger than the vocabulary.
+
+    Raises
+    ------
+    InvalidConfiguration
+    """
+    if any(not 1 <= k <= vocabulary for k in top_k):
+        raise InvalidConfiguration(
+            f"top_k {list(top_k)}: each k must be from 1 to {vocabulary}, the vocabulary of "
+            f"{folder}"
+        )
+
+
+def require_scorable(
+    sequence: Sequence,
+    folder: Path,
+    start_of_text: tuple[int, ...],
+    vocabulary: int,
+    context: int | None,
+) -> None:
+    """Refuse a sequence that a model cannot score.
+
+    Raises
+    ------
+    InvalidModel
+        If it is longer than the context, holds an id outside the vocabulary or start-of-text
+        already, has no suffix or nothing before it.
+    """
+    name, ids, prefix = sequence
+    start = len(start_of_text)
+    if not 0 <= prefix < len(ids) or prefix + start == 0:
+        raise InvalidModel(
+            f"sequence {name}: {prefix} prefix tokens of {len(ids)} in all, {start} before "
+            "them; there must be a token to score and one before it"
+        )
+    if context is not None and len(ids) + start > context:
+        raise InvalidModel(
+            f"sequence {name}: {len(ids) + start} tokens with start-of-text, but the context "
+            f"of {folder} is {context}; use a shorter prefix or suffix"
+        )
+    if min(ids) < 0 or max(ids) >= vocabulary:
+        raise InvalidModel(
+            f"sequence {name}: token ids from {min(ids)} to {max(ids)}, but {folder} has "
+            f"0 to {vocabulary - 1}; the sequences come from another tokenizer"
+        )
+    if start and tuple(ids[:start]) == start_of_text:
+        raise InvalidModel(
+            f"sequence {name}: begins with start-of-text, which the model adds itself; give "
+            "token ids without it"
+        )
