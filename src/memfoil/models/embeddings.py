@@ -88,8 +88,16 @@ def load_embedder(
     folder = _folder(str(source), revision)
     pool = POOLINGS[_pooling(folder)]
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        model = AutoModel.from_pretrained(folder, dtype=getattr(torch, dtype))
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
+        model = AutoModel.from_pretrained(
+            folder,
+            dtype=getattr(torch, dtype),
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+        )
     except (OSError, ValueError, KeyError) as error:
         raise InvalidModel(
             f"{source}: cannot be loaded as an embedding model: {one_line(error)}"
