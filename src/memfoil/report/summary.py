@@ -141,7 +141,7 @@ def _by_repetition(audit: Audit) -> list[str]:
     )
     shares["times in training"] = repetitions
     shares["by"] = rates["procedure"] + ", " + rates["control_pool"]
-    table = shares.pivottable(
+    table = shares.pivot_table(
         index="times in training", columns="by", values="share", aggfunc="first"
     )
     title = f"### Claimed by number of repetitions in training, {longest}-token suffix"
