@@ -28,9 +28,9 @@ propensity: $(VENV)/run.stamp  ## the default run's propensity, with many more p
 	$(BIN)/snakemake propensity --configfile config/experiments/testbed_propensity.yaml
 
 test: $(VENV)/dev.stamp  ## fast tests first, then the slow ones, then the workflow end to end
-	$(BIN)/pytest -n auto -m "not slow and not workflow and not faults and not vllm"
-	$(BIN)/pytest -n auto -m "slow and not workflow and not vllm"
-	$(BIN)/pytest -m "workflow or faults"
+	$(BIN)/pytest -n auto -m "not (slow or workflow or faults or slurm or vllm)"
+	$(BIN)/pytest -n auto -m "slow and not (workflow or faults or slurm or vllm)"
+	$(BIN)/pytest -m "workflow or faults or slurm"
 
 lint: $(VENV)/dev.stamp  ## what .ci/run checks besides the tests
 	$(BIN)/ruff check
