@@ -196,6 +196,18 @@ def _add_audit(commands: Any) -> None:
     audit.add_argument("results", metavar="RESULTS", help="a folder of results, or one table")
     audit.add_argument("--json", action="store_true", help="print JSON")
     audit.set_defaults(run=_audit)
+    export = commands.add_parser(
+        "export", help="put the scores and conclusions of a run, without texts, into one file"
+    )
+    export.add_argument("run_folder", metavar="RUN", help="results/<run>")
+    export.add_argument("--to", required=True, metavar="FILE", help="the zip file written")
+    export.set_defaults(run=_export)
+    verify = commands.add_parser(
+        "verify", help="compute the conclusions of an export again from its scores"
+    )
+    verify.add_argument("archive", metavar="FILE", help="what memfoil export wrote")
+    verify.add_argument("--json", action="store_true", help="print JSON")
+    verify.set_defaults(run=_verify)
 
 
 def _add_plan(commands: Any) -> None:
@@ -252,6 +264,24 @@ def _plan(arguments: argparse.Namespace) -> None:
     from memfoil.plan import plan
 
     print(plan(arguments.config, arguments.gpu))  # noqa: T201
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from memfoil.audit.export import export
+
+    print(export(arguments.run_folder, arguments.to))  # noqa: T201
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from memfoil.audit.verify import verify
+
+    checked, problems = verify(arguments.archive)
+    if arguments.json:
+        print(json.dumps({"holds": not problems, "checked": checked, "problems": problems}))  # noqa: T201
+    else:
+        verdict = "Does not match." if problems else "Everything matches."
+        print("\n".join([*(f"computed again: {n}" for n in checked), *problems, verdict]))  # noqa: T201
+    return int(bool(problems))
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
