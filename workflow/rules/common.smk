@@ -59,6 +59,7 @@ onstart:
 wildcard_constraints:
     run=RUN,
     model="|".join(SETTINGS),
+    part=r"\d+",
     tokenizer="|".join(TOKENIZERS),
 
 
@@ -130,6 +131,25 @@ def of_each_search(extent, file):
     return [
         f"results/{RUN}/prompts/{extent}/{search['model']}/{search['frame']}/{file}"
         for search in configuration.searches(config, extent)
+    ]
+
+
+def infix(stage):
+    """What the names of a stage's files have before their end where it is split into parts."""
+    parts = config["parts"][stage]
+    return f".{{part}}-of-{parts}" if parts > 1 else ""
+
+
+def part_of(stage):
+    """Which of how many parts a job does, as a parameter."""
+    return lambda wildcards: [int(wildcards.get("part", 1)), config["parts"][stage]]
+
+
+def parts_of(stage, path):
+    """The files of all parts of a stage, in order, as an input."""
+    return [
+        path.replace("{part}", str(part))
+        for part in range(1, config["parts"][stage] + 1)
     ]
 
 

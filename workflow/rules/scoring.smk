@@ -20,6 +20,9 @@ rule packaged_model:
         "../scripts/packaged_model.py"
 
 
+SCORED = infix("score")
+
+
 rule score:
     """Teacher-forced log-probabilities of every suffix token under one model."""
     input:
@@ -30,11 +33,11 @@ rule score:
         ),
         model=lambda wildcards: folder_of(wildcards.model),
     output:
-        token_scores="results/{run}/token_scores/{model}.parquet",
+        token_scores=f"results/{{run}}/token_scores/{{model}}{SCORED}.parquet",
     log:
-        "logs/{run}/score/{model}.log",
+        f"logs/{{run}}/score/{{model}}{SCORED}.log",
     benchmark:
-        "benchmarks/{run}/score/{model}.tsv"
+        f"benchmarks/{{run}}/score/{{model}}{SCORED}.tsv"
     conda:
         "../../envs/memfoil.yaml"
     threads: 2
@@ -50,10 +53,36 @@ rule score:
         dtype=lambda wildcards: SETTINGS[wildcards.model]["dtype"],
         device=lambda wildcards: SETTINGS[wildcards.model]["device"],
         start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],
+        part=part_of("score"),
         top_k=config["scoring"]["top_k"],
         code=code_of("score.py"),
     script:
         "../scripts/score.py"
+
+
+if config["parts"]["score"] > 1:
+
+    rule join_token_scores:
+        """The token scores of all parts in one table."""
+        input:
+            parts=parts_of(
+                "score", f"results/{{run}}/token_scores/{{model}}{SCORED}.parquet"
+            ),
+        output:
+            token_scores="results/{run}/token_scores/{model}.parquet",
+        log:
+            "logs/{run}/join_token_scores/{model}.log",
+        benchmark:
+            "benchmarks/{run}/join_token_scores/{model}.tsv"
+        conda:
+            "../../envs/memfoil.yaml"
+        resources:
+            mem_mb=grows(2000),
+            runtime=grows(60),
+        params:
+            code=code_of("join_token_scores.py"),
+        script:
+            "../scripts/join_token_scores.py"
 
 
 rule scores:

@@ -16,6 +16,7 @@ with stage(snakemake) as job:
         model,
         job.input.sequences[0],
         job.output.token_scores,
+        part=job.params.part,
         top_k=job.params.top_k,
         provenance=job.provenance,
         progress=job.progress,

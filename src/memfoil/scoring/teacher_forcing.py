@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Many
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 
 from memfoil.errors import InvalidTable
 from memfoil.models import Model, Sequence, TokenScores
-from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, write_in_shards
+from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, share, write_in_shards
 
 CHUNK = 1024  # sequences whose scores are kept together
 
@@ -23,6 +24,7 @@ def write_token_scores(
     sequences: str | Path,
     path: str | Path,
     *,
+    part: tuple[int, int] = (1, 1),
     top_k: Many[int],
     provenance: Provenance,
     progress: Callable[..., Iterator[Any]],
@@ -33,6 +35,9 @@ def write_token_scores(
     ----------
     sequences : path of a SEQUENCES table
     path : path of the TOKEN_SCORES table to write, rows in the order of the sequences
+    part : (int, int)
+        Which of how many parts to score, from 1. A part is of whole chunks, so that the same
+        sequences reach the model together however many parts there are; some may be empty.
     progress : callable
         `progress(items, label, total)` gives the items back while it shows how far they are.
 
@@ -46,10 +51,11 @@ def write_token_scores(
     chunks = -(-pq.ParquetFile(sequences).metadata.num_rows // CHUNK)
     if not chunks:
         raise InvalidTable(f"{sequences}: there is no sequence to score")
-    parts = progress(SEQUENCES.read_parts(sequences, CHUNK), "scoring", chunks)
+    own = share(chunks, *part)
+    read = islice(SEQUENCES.read_parts(sequences, CHUNK), own.start, own.stop)
     write_in_shards(
-        parts,
-        lambda part: teacher_forced(model, part, top_k=top_k),
+        progress(read, "scoring", len(own)),
+        lambda chunk: teacher_forced(model, chunk, top_k=top_k),
         TOKEN_SCORES,
         path,
         provenance,

@@ -73,7 +73,7 @@ from memfoil.tables.schema import (
     provenance_of,
 )
 from memfoil.tables.seal import is_sound
-from memfoil.tables.shards import write_in_shards
+from memfoil.tables.shards import share, write_in_shards
 from memfoil.tables.tracing import (
     GENERATIONS,
     REPRODUCTION,
@@ -220,5 +220,6 @@ __all__ = [
     "markdown",
     "parameters_digest",
     "provenance_of",
+    "share",
     "write_in_shards",
 ]

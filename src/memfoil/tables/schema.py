@@ -27,6 +27,8 @@ from memfoil.tables.seal import SEAL, UNSEALED, seal
 WRITTEN = {"compression": "zstd", "write_page_checksum": True}
 RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
 
+ROWS_TOGETHER = 100_000
+
 NAME = "memfoil.table"
 OUTSIDE = "outside:"
 """Before the digest and name of an input that lay outside the working directory of the run."""
@@ -151,6 +153,17 @@ class Table:
                     yield part.to_pandas(date_as_object=False)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
+
+    def join(self, paths: Iterable[str | Path], path: str | Path, provenance: Provenance) -> None:
+        """Write several tables as one, in the order given; memory holds `ROWS_TOGETHER` rows.
+
+        No key may be in two of them. Raises what `read` does.
+        """
+        self.write_parts(
+            chain.from_iterable(self.read_parts(each, ROWS_TOGETHER) for each in paths),
+            path,
+            provenance,
+        )
 
     def validate(self, table: pa.Table, where: str, complete: bool = True) -> pa.Table:
         """Cast to this schema, columns in its order; one line that names the offending value.

@@ -15,6 +15,11 @@ from memfoil.tables.schema import Provenance, Table
 Item = TypeVar("Item")
 
 
+def share(items: int, part: int, parts: int) -> range:
+    """The places of the items that one of several parts takes, from part 1; sizes differ by one."""
+    return range(items * (part - 1) // parts, items * part // parts)
+
+
 def write_in_shards(
     items: Iterable[Item],
     work: Callable[[Item], pd.DataFrame],
