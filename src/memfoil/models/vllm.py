@@ -184,7 +184,7 @@ def load_vllm(
         raise InvalidModel(f"{path}: model cannot be loaded: {one_line(error)}") from error
     require_own(tokenizer, path, config.vocab_size)
     engine = _engine(path, dtype, device, gpus, config)
-    ends = _end_ids(path, tokenizer, start)
+    ends = [id_ for id_ in _end_ids(path, tokenizer, start) if id_ < config.vocab_size]
     return VllmModel(path, engine, tokenizer, start, config.vocab_size, ends)
 
 
