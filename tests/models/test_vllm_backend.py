@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.vllm,
     pytest.mark.skipif(
         importlib.util.find_spec("vllm") is None,
-        reason="vLLM is not installed here: make test-vllm runs these on Linux x86-64",
+        reason="vLLM is not installed here: make test runs these from .venv-vllm on Linux x86-64",
     ),
 ]
 
