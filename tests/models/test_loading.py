@@ -177,10 +177,10 @@ class Hub(BaseHTTPRequestHandler):
 @pytest.mark.parametrize(
     ("status", "code", "message"),
     [
-        (404, "RevisionNotFound", "it has no such revision; take a commit from its page"),
-        (403, "GatedRepo", "it is gated; accept its licence on its page, then log in"),
-        (401, "RepoNotFound", "there is none of that name, or it is private"),
-        (503, "", "without a connection, fetch it elsewhere"),
+        (404, "RevisionNotFound", "the hub has no such revision; take one of those"),
+        (403, "GatedRepo", "the model is gated; accept its licence at .*/some/model, then log in"),
+        (401, "RepoNotFound", "the hub has no such model, or not for you; check the name"),
+        (503, "", "not in the local cache, and not to be had from the hub"),
     ],
 )
 def test_what_the_hub_refuses_is_said_with_what_to_do(tmp_path, monkeypatch, status, code, message):
