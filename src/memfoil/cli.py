@@ -196,6 +196,11 @@ def _add_audit(commands: Any) -> None:
     audit.add_argument("results", metavar="RESULTS", help="a folder of results, or one table")
     audit.add_argument("--json", action="store_true", help="print JSON")
     audit.set_defaults(run=_audit)
+    show = commands.add_parser(
+        "show", help="say what a table is, who made it from what, and how it begins"
+    )
+    show.add_argument("table", metavar="TABLE", help="a Parquet file of a run")
+    show.set_defaults(run=_show)
     export = commands.add_parser(
         "export", help="put the scores and conclusions of a run, without texts, into one file"
     )
@@ -258,6 +263,12 @@ def _audit(arguments: argparse.Namespace) -> int:
     found = audit(arguments.results)
     print(json.dumps(found.as_json(), indent=2) if arguments.json else found.as_text())  # noqa: T201
     return int(not found.holds)
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from memfoil.audit.show import show
+
+    print(show(arguments.table))  # noqa: T201
 
 
 def _plan(arguments: argparse.Namespace) -> None:
