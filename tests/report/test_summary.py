@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 
 from memfoil import calibration, tables
-from memfoil.report import Audit, contaminated, count_left_out, judged_at, shown_claims, summary
+from memfoil.report import (
+    Audit,
+    contaminated,
+    count_left_out,
+    judged_at,
+    methods,
+    shown_claims,
+    summary,
+)
 from memfoil.tables import LEFT_OUT, Provenance
 
 N = 40
@@ -170,3 +178,24 @@ def test_what_was_left_out_is_counted_by_reason(tmp_path):
     assert "short" in text
     assert "stage.parquet" in text
     assert tables.LEFT_OUT.read(tmp_path / "stage.parquet").shape[0] == 3
+
+
+def test_a_section_on_methods_has_model_prompt_nulls_levels_and_what_was_left_out(audit):
+    settings = {
+        "source": "org/model", "revision": "abc", "backend": "torch", "dtype": "float32",
+        "device": "cpu", "start_of_text": None,
+    }  # fmt: skip
+    left_out = pd.DataFrame({"reason": ["short"], "items": [3], "list": ["left.parquet"]})
+    origin = {"versions": {"memfoil": "0.1", "torch": "2"}}
+    text = methods("demo", {"mine": audit}, {"mine": settings}, {"mine": origin}, left_out)
+    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
+    for row in (
+        ["revision", "abc"],
+        ["prompt", "the first 1 tokens of a sequence"],
+        ["versions", "memfoil 0.1, torch 2"],
+        ["planted", "candidate", "40", "9", "1980-01-01 to 1980-01-01", *"0000", ""],
+        ["held-out", "control", "40", "9", "1980-01-01 to 1980-01-01", *"1001", "0.50"],
+        ["held-out", "True", "5%", "39", "5%"],
+        ["short", "3", "left.parquet"],
+    ):
+        assert row in rows

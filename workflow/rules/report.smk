@@ -83,12 +83,13 @@ rule report_tables:
 
 
 rule summary:
-    """The main numbers of the run on one page."""
+    """The main numbers of the run on one page, and what a section on methods has to say of it."""
     input:
         sequences=of_each_model("sequences/{tokenizer}"),
         scores=of_each_model("scores/{model}"),
         contamination=of_each_model("contamination/{tokenizer}"),
         match=of_each_model("match/{tokenizer}"),
+        token_scores=of_each_model("token_scores/{model}"),
         thresholds=of_each_model("calibration/{model}/thresholds"),
         rates=of_each_model("calibration/{model}/rates"),
         validity=of_each_model("calibration/{model}/validity"),
@@ -106,6 +107,11 @@ rule summary:
             caption="../report/summary.rst",
             category="Summary",
         ),
+        methods=report(
+            "results/{run}/methods.md",
+            caption="../report/methods.rst",
+            category="Summary",
+        ),
     log:
         "logs/{run}/summary.log",
     benchmark:
@@ -117,6 +123,7 @@ rule summary:
         runtime=grows(60),
     params:
         models=config["models"],
+        settings={name: SETTINGS[name] for name in config["models"]},
         code=code_of("summary.py"),
     script:
         "../scripts/summary.py"

@@ -1,5 +1,5 @@
 from memfoil import tables
-from memfoil.report import Audit, count_left_out, summary
+from memfoil.report import Audit, count_left_out, methods, summary
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
@@ -15,6 +15,12 @@ with stage(snakemake) as job:
         )
         for number, model in enumerate(job.params.models)
     }
-    text = summary(job.wildcards.run, audits, count_left_out(job.input.left_out))
+    origins = {
+        model: tables.provenance_of(job.input.token_scores[number])
+        for number, model in enumerate(job.params.models)
+    }
+    run, left_out = job.wildcards.run, count_left_out(job.input.left_out)
     with tables.atomic(job.output.summary) as temporary:
-        temporary.write_text(text)
+        temporary.write_text(summary(run, audits, left_out))
+    with tables.atomic(job.output.methods) as temporary:
+        temporary.write_text(methods(run, audits, job.params.settings, origins, left_out))

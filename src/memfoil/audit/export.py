@@ -35,6 +35,7 @@ WHOLE = (
     "calibration/*/*.parquet",
     "calibration/*/*.svg",
     "summary.md",
+    "methods.md",
 )
 TEXTS = {
     "sequences/*.parquet": (SEQUENCES, ("text", "token_ids")),
