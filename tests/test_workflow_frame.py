@@ -99,3 +99,10 @@ def test_a_job_sees_the_gpus_it_was_given(tmp_path, monkeypatch, gpus, given, se
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     run(tmp_path, "print('sees', os.environ['CUDA_VISIBLE_DEVICES'])", gpus, **given)
     assert f"sees {seen}\n" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.parametrize("hook", ["onstart:", "onsuccess:", "onerror:"])
+def test_the_workflow_has_each_hook_once_at_most(hook, pytestconfig):
+    """Snakemake forgets all but the last, without a word."""
+    texts = [p.read_text() for p in (pytestconfig.rootpath / "workflow/rules").glob("*.smk")]
+    assert sum(text.splitlines().count(hook) for text in texts) <= 1

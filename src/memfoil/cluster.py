@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -145,6 +146,9 @@ def requests_of(jobs: Iterable[Any]) -> list[Request]:
     return list(asked)
 
 
-def largest_memory() -> int:
-    """Megabytes of the largest node: a request that grows beyond it would wait for ever."""
-    return max(of.mem_mb for of in nodes())
+def largest_memory() -> float:
+    """Megabytes of the largest node: a request that grows beyond it would wait for ever.
+
+    Without Slurm there is no such bound: inf.
+    """
+    return max(of.mem_mb for of in nodes()) if shutil.which("sinfo") else math.inf

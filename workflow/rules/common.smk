@@ -27,10 +27,6 @@ with shown_once():
     HELD = lifeline.hold() if workflow.is_main_process else None
 
 
-onstart:
-    lifeline.submits(HELD, local=workflow.local_exec)
-
-
 RUN = config["run"]
 SETTINGS = {
     name: configuration.settings(MODELS, name)
@@ -42,18 +38,6 @@ TOKENIZERS = {
     name: configuration.tokenizer_owner(MODELS, name, config["testbed"])
     for name in dict.fromkeys(each["tokenizer"] for each in SETTINGS.values())
 }
-
-
-onstart:
-    # A cluster's jobs find their GPU elsewhere.
-    if workflow.local_exec and any(
-        job.resources.get("gpu") for job in workflow.dag.needrun_jobs()
-    ):
-        with shown_once():
-            # seconds, and seldom needed
-            from memfoil.models import require_device
-
-            require_device("cuda")
 
 
 wildcard_constraints:
@@ -197,8 +181,18 @@ def _grown(amount, attempt):
     return min(amount * 2 ** (attempt - 1), max(amount, cluster.largest_memory()))
 
 
+# Snakemake keeps the last `onstart` alone.
 onstart:
-    if workflow.executor_plugin.name == "slurm":
-        with shown_once():
+    lifeline.submits(HELD, local=workflow.local_exec)
+    with shown_once():
+        if workflow.executor_plugin.name == "slurm":
             requests = cluster.requests_of(workflow.dag.needrun_jobs())
             cluster.refuse_unmet(requests, cluster.nodes())
+        # A cluster's jobs find their GPU elsewhere.
+        if workflow.local_exec and any(
+            job.resources.get("gpu") for job in workflow.dag.needrun_jobs()
+        ):
+            # seconds, and seldom needed
+            from memfoil.models import require_device
+
+            require_device("cuda")
