@@ -1,5 +1,7 @@
 """The page of main numbers says what the tables say, and warns where a reader must be warned."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -199,3 +201,20 @@ def test_a_section_on_methods_has_model_prompt_nulls_levels_and_what_was_left_ou
         ["short", "3", "left.parquet"],
     ):
         assert row in rows
+
+
+@pytest.mark.parametrize(
+    ("lengths", "said"),
+    [(range(1, 51), "1 to 50"), ([10, 50], "10 or 50"), ([1, 2, 4], "1 or 2 or 4"), ([1], "1")],
+)
+def test_many_lengths_are_named_by_their_ends(audit, lengths, said):
+    thresholds = pd.concat(audit.thresholds.assign(suffix_tokens=n) for n in lengths)
+    settings = dict.fromkeys(("source", "revision", "backend", "dtype", "device"), "x")
+    page = methods(
+        "demo",
+        {"mine": replace(audit, thresholds=thresholds)},
+        {"mine": settings | {"start_of_text": None}},
+        {"mine": {"versions": {}}},
+        pd.DataFrame(),
+    )
+    assert f"the {said} tokens behind it" in page

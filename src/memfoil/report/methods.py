@@ -53,20 +53,28 @@ def methods(
 
 
 def _measured(audit: Audit, settings: Mapping[str, Any], origin: Mapping[str, Any]) -> pd.DataFrame:
-    lengths = sorted(audit.thresholds["suffix_tokens"].unique())
-    prefixes = sorted(audit.sequences["prefix_tokens"].unique())
+    lengths = audit.thresholds["suffix_tokens"]
+    prefixes = audit.sequences["prefix_tokens"]
     versions = ", ".join(f"{name} {version}" for name, version in origin["versions"].items())
     said = {
         "source": settings["source"],
         "revision": settings["revision"] or "none: a folder",
         "run by": ", ".join(settings[name] for name in ("backend", "dtype", "device")),
         "start of text": settings["start_of_text"] or "as its tokenizer puts it",
-        "prompt": f"the first {' or '.join(map(str, prefixes))} tokens of a sequence",
-        "scored": f"the {' or '.join(map(str, lengths))} tokens behind it",
+        "prompt": f"the first {_numbers(prefixes)} tokens of a sequence",
+        "scored": f"the {_numbers(lengths)} tokens behind it",
         "decoding": ", ".join(audit.thresholds["procedure"].unique()),
         "versions": versions,
     }
     return pd.DataFrame(said.items(), columns=["what", "value"])
+
+
+def _numbers(values: pd.Series) -> str:
+    """Whole numbers in words: 1 to 50, or 10 or 50."""
+    distinct = sorted(values.unique())
+    if distinct[0] + 1 < distinct[-1] == distinct[0] + len(distinct) - 1:
+        return f"{distinct[0]} to {distinct[-1]}"
+    return " or ".join(map(str, distinct))
 
 
 def _pools(audit: Audit) -> pd.DataFrame:
