@@ -117,11 +117,22 @@ def test_an_input_that_is_gone_or_another_is_found(run, name, change):
     assert name in problems()
 
 
+def scored(name, **changes):
+    frame = GENERAL_SCORES.read("results/r/scores.parquet")
+    GENERAL_SCORES.write(frame, name, made("trace", "results/r/index", **changes))
+
+
 def test_a_table_of_another_configuration_among_those_of_one_job_is_found(run):
-    frame = pd.DataFrame({"item_id": ["a"], "reason": ["short"], "detail": [None]})
-    other = made("trace", "results/r/index", parameters={"alphas": [0.2]})
-    LEFT_OUT.write(frame, "results/r/second.parquet", other)
+    scored("results/r/second.parquet", parameters={"alphas": [0.2]})
     assert "another configuration" in problems()["results/r/left.parquet"].what
+
+
+def test_tables_of_one_kind_are_of_jobs_of_their_own(run):
+    """As the windows of each pair of a census, cut from the same texts."""
+    scored("results/r/roosevelt.parquet", parameters={"pair": "roosevelt"})
+    scored("results/r/taft.parquet", parameters={"pair": "taft"})
+    (run / "results/r/left.parquet").unlink()
+    assert not problems()
 
 
 def test_an_input_outside_the_working_directory_is_named_without_its_place(run, tmp_path_factory):

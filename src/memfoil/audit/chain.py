@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from memfoil.errors import InvalidConfiguration, InvalidIndex, InvalidTable
 from memfoil.index.files import MANIFEST, Manifest
 from memfoil.tables import OUTSIDE, digest, is_sound, parameters_digest, provenance_of
@@ -184,18 +186,29 @@ def _damaged_part(place: Path) -> str | None:
 
 
 def _inconsistent(origins: Mapping[Path, Mapping[str, Any]], base: Path) -> Iterator[Problem]:
-    """Tables whose configuration contradicts itself, or that of others of the same job."""
-    jobs: dict[str, dict[str, Path]] = defaultdict(dict)
+    """Tables whose configuration contradicts itself, or that of others of the same job.
+
+    Of one stage and the same inputs, in one folder, tables of other kinds are one job's; the same
+    kinds under another configuration are those of another job, for another pair of a census say.
+    """
+    jobs: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     for path, origin in origins.items():
         name = _named(path, base)
         if parameters_digest(origin["parameters"]) != origin["configuration"]:
             yield Problem(name, "its configuration does not match its digest", (name,))
         job = json.dumps([origin["stage"], str(path.parent), origin["inputs"]], sort_keys=True)
-        jobs[job].setdefault(origin["configuration"], path)
+        jobs[job][origin["configuration"]].append(path)
     for made in jobs.values():
-        if len(made) > 1:
-            first, second, *_ = (_named(path, base) for path in made.values())
-            yield Problem(first, f"made by another configuration than {second}", (first, second))
+        first, *others = made.values()
+        for other in others:
+            if _kinds(first) != _kinds(other):
+                one, two = _named(first[0], base), _named(other[0], base)
+                yield Problem(one, f"made by another configuration than {two}", (one, two))
+
+
+def _kinds(paths: Iterable[Path]) -> list[str]:
+    """What tables are, by the columns they have."""
+    return sorted(str(pq.read_schema(path).names) for path in paths)
 
 
 def _versions(origins: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
