@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import re
 
 import pytest
 
@@ -112,6 +113,43 @@ def test_an_unreadable_file_is_one_line(tmp_path, content):
     with pytest.raises(InvalidConfiguration, match=r"config\.yaml: ") as caught:
         configuration.load(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "documents/1/path",
+        "documents/2/earlier",
+        "documents/2/later",
+        "prompts/sets/2/file",
+        "propensity/generic",
+    ],
+)
+def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").touch()
+    config["documents"] += [
+        {"reader": "jsonl", "path": "there"},
+        {"reader": "mediawiki", "earlier": "there", "later": "there"},
+    ]
+    config["prompts"]["sets"].insert(2, {"name": "a", "role": "candidate", "file": "there"})
+    config["propensity"]["generic"] = str(tmp_path / "there")
+    configuration.check_files(config)
+    for path in ("nowhere", "."):
+        said = f"{key}: there is no file {path} in {tmp_path}; mend the path"
+        with pytest.raises(InvalidConfiguration, match=f"^{re.escape(said)}"):
+            configuration.check_files(changed(config, key, path))
+
+
+def test_documents_that_were_read_may_be_gone(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config["documents"] = [{"reader": "jsonl", "path": "gone"}]
+    with pytest.raises(InvalidConfiguration, match="documents/0/path: there is no file gone"):
+        configuration.check_files(config)
+    read = tmp_path / "results" / config["run"] / "documents.parquet"
+    read.parent.mkdir(parents=True)
+    read.touch()
+    configuration.check_files(config)
 
 
 @pytest.mark.parametrize(

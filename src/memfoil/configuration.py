@@ -172,7 +172,37 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
             raise InvalidConfiguration(f"report/{key}: {value} is not in {section}/{of}, {known}")
     if config["prompts"]:
         _check_models(config, models, named_models(config), "prompts")
-        _check_prompts(config)
+
+
+def check_files(config: Mapping[str, Any]) -> None:
+    """Refuse a run whose texts are not where the configuration says, before anything runs.
+
+    A source of documents may be gone once the run has read it.
+
+    Raises
+    ------
+    InvalidConfiguration
+        Naming the key, the path, and the folder from which it was looked for.
+    """
+    named = {
+        f"documents/{number}/{key}": source[key]
+        for number, source in enumerate(config["documents"])
+        for key in ("path", "earlier", "later")
+        if key in source and not Path("results", config["run"], "documents.parquet").exists()
+    }
+    if config["prompts"]:
+        named |= {
+            f"prompts/sets/{number}/file": each["file"]
+            for number, each in enumerate(config["prompts"]["sets"])
+            if "file" in each
+        }
+    if config["propensity"] and config["propensity"]["generic"]:
+        named["propensity/generic"] = config["propensity"]["generic"]
+    for key, path in named.items():
+        if not Path(path).is_file():
+            raise InvalidConfiguration(
+                f"{key}: there is no file {path} in {Path.cwd()}; mend the path, or put it there"
+            )
 
 
 def _check_models(
@@ -197,34 +227,6 @@ def _check_gpus(name: str, model: Mapping[str, Any]) -> None:
         raise InvalidConfiguration(f"{where}, but device is cpu; say device: cuda")
     if model["gpus"] > 1 and model["backend"] == "torch":
         raise InvalidConfiguration(f"{where}, but torch uses one; say backend: vllm")
-
-
-def searches(config: Mapping[str, Any], extent: str) -> list[Mapping[str, Any]]:
-    """The prompt searches of an extent: `small` is the default run's, `full` all of them."""
-    listed = config["prompts"]["searches"] if config["prompts"] else []
-    return [search for search in listed if extent == "full" or search["default_run"]]
-
-
-def procedures(config: Mapping[str, Any], model: str, frame: str) -> list[str]:
-    """The procedures of one prompt search."""
-    return [
-        procedure
-        for search in config["prompts"]["searches"]
-        if (search["model"], search["frame"]) == (model, frame)
-        for procedure in search["procedures"]
-    ]
-
-
-def target_sets(config: Mapping[str, Any], extent: str) -> list[dict[str, Any]]:
-    """The sets of target sequences of an extent, each with the number that is wanted."""
-    sets = []
-    for each in config["prompts"]["sets"]:
-        kept = {key: value for key, value in each.items() if key != "default_run"}
-        if extent == "full":
-            sets.append(kept)
-        elif each.get("default_run"):
-            sets.append(kept | {"sequences": each["default_run"]})
-    return sets
 
 
 def named_models(config: Mapping[str, Any]) -> list[str]:
@@ -288,37 +290,3 @@ def tokenizer_owner(models: Mapping[str, Any], tokenizer: str, testbed: Any) -> 
         if settings(models, name)["tokenizer"] == tokenizer
         and (testbed or models[name]["source"] not in TRAINED_HERE)
     )
-
-
-def _check_prompts(config: Mapping[str, Any]) -> None:
-    """Refuse prompt searches that would compare nothing."""
-    pools = {pool["name"] for pool in config["pools"]}
-    named = [each["name"] for each in config["prompts"]["sets"]]
-    for each in config["prompts"]["sets"]:
-        if named.count(each["name"]) > 1:
-            raise InvalidConfiguration(f"prompts/sets: {each['name']} occurs more than once")
-        if each.get("pool", next(iter(pools))) not in pools:
-            raise InvalidConfiguration(
-                f"prompts/sets: {each['name']}: pool {each['pool']} is not among the pools; there "
-                f"are {', '.join(sorted(pools))}"
-            )
-        if "repetitions" in each and not config["testbed"]:
-            raise InvalidConfiguration(
-                f"prompts/sets: {each['name']}: repetitions are known only with a testbed"
-            )
-    extents = [extent for extent in ("full", "small") if searches(config, extent)]
-    for extent in extents:
-        roles = {each["role"] for each in target_sets(config, extent)}
-        for role in ("candidate", "control"):
-            if role not in roles:
-                raise InvalidConfiguration(
-                    f"prompts/sets: no {role} set{' in the default run' * (extent == 'small')}; "
-                    "a comparison needs both roles"
-                )
-    pairs = [(search["model"], search["frame"]) for search in config["prompts"]["searches"]]
-    for model, frame in pairs:
-        if pairs.count((model, frame)) > 1:
-            raise InvalidConfiguration(
-                f"prompts/searches: {model}, {frame} occurs more than once; list its procedures "
-                "together"
-            )

@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from memfoil import configuration
 from memfoil.errors import InvalidConfiguration
+from memfoil.prompts import settings as prompt_settings
 
 # Dense bf16 matrix rate in FLOP/s, and memory in bytes, of the vendor's data sheets (NVIDIA A100
 # 80GB SXM, H100 SXM, H200 SXM, L40S).
@@ -66,6 +67,8 @@ def plan(path: str | Path, gpu: str) -> str:
     configuration.check_schema(config, schemas / "config.schema.yaml", str(path))
     configuration.check_schema(models, schemas / "models.schema.yaml", "config/models.yaml")
     configuration.check_run(config, models)
+    if config["prompts"]:
+        prompt_settings.check(config)
     return _table(list(stages(config, models)), config, gpu)
 
 
@@ -92,7 +95,7 @@ def stages(config: Mapping[str, Any], models: Mapping[str, Any]) -> Iterator[Sta
         yield Stage("score", name, number, flops, READING, disk, 1.2 * weights, at_least)
         if config["propensity"]:
             yield _propensity(config["propensity"], name, size, weights)
-    for search in configuration.searches(config, "full"):
+    for search in prompt_settings.searches(config, "full"):
         size, weights = _size(config, models, search["model"])
         for procedure in search["procedures"]:
             yield _search(config["prompts"], procedure, search["model"], size, weights)

@@ -196,6 +196,7 @@ def test_a_review_overrules_the_search_and_keeps_both(finished):
         ({"seeed": 1}, "unknown key seeed; did you mean seed?"),
         ({"models": ["none"]}, "models: none is not in config/models.yaml"),
         ({"calibration": {"suffix_tokens": [21]}}, "21 is longer than sampling/suffix_tokens"),
+        ({"documents": [{"reader": "jsonl", "path": "x.jsonl"}]}, "there is no file x.jsonl"),
     ],
 )
 def test_a_configuration_that_cannot_run_is_one_line_and_status_2(fresh, changes, said):

@@ -3,6 +3,7 @@ from pathlib import Path
 
 from memfoil import cluster, configuration, lifeline
 from memfoil.configuration import PACKAGED
+from memfoil.prompts import settings as prompt_settings
 from memfoil.tables import digest
 from memfoil.workflow import PACKAGE, code_digest, shown_once
 
@@ -24,6 +25,7 @@ with shown_once():
         MODELS, RULES / "../schemas/models.schema.yaml", "config/models.yaml"
     )
     configuration.check_run(config, MODELS)
+    configuration.check_files(config)
     HELD = lifeline.hold() if workflow.is_main_process else None
 
 
@@ -114,7 +116,7 @@ def of_each_search(extent, file):
     """A file of every search, in the order of the configuration."""
     return [
         f"results/{RUN}/prompts/{extent}/{search['model']}/{search['frame']}/{file}"
-        for search in configuration.searches(config, extent)
+        for search in prompt_settings.searches(config, extent)
     ]
 
 

@@ -1,3 +1,7 @@
+with shown_once():
+    prompt_settings.check(config)
+
+
 SEARCH = "results/{run}/prompts/{extent}/{model}/{frame}"
 MEASURES = {
     "compression": ["compression", "compression_runs", "compression_losses"],
@@ -8,7 +12,7 @@ MEASURES = {
 
 def targets_from(wildcards):
     """What the target sequences of one tokenizer are taken from."""
-    sets = configuration.target_sets(config, wildcards.extent)
+    sets = prompt_settings.target_sets(config, wildcards.extent)
     inputs = {"tokenizer": tokenizer_of(wildcards.tokenizer)}
     inputs["lists"] = [each["file"] for each in sets if "file" in each]
     if any("pool" in each for each in sets):
@@ -34,7 +38,7 @@ def loading(name):
 
 def measured(wildcards):
     """What the criteria of one search are applied to."""
-    procedures = configuration.procedures(config, wildcards.model, wildcards.frame)
+    procedures = prompt_settings.procedures(config, wildcards.model, wildcards.frame)
     inputs = {name: f"{SEARCH}/{name}.parquet" for name in procedures}
     if config["decontamination"]["index"] or is_trained_here(wildcards.model):
         inputs["contamination"] = targets_of(wildcards, "contamination")
@@ -44,6 +48,6 @@ def measured(wildcards):
 def described(wildcards):
     """What the page and the figures of one search are made from."""
     inputs = {}
-    for name in configuration.procedures(config, wildcards.model, wildcards.frame):
+    for name in prompt_settings.procedures(config, wildcards.model, wildcards.frame):
         inputs |= {table: f"{SEARCH}/{table}.parquet" for table in MEASURES[name]}
     return inputs

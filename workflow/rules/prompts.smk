@@ -22,7 +22,7 @@ rule prompt_targets:
     params:
         source=lambda wildcards: tokenizer_source(wildcards.tokenizer),
         revision=lambda wildcards: revision_of(wildcards.tokenizer),
-        sets=lambda wildcards: configuration.target_sets(config, wildcards.extent),
+        sets=lambda wildcards: prompt_settings.target_sets(config, wildcards.extent),
         seed=config["seed"],
         code=code_of("prompt_targets.py"),
     script:
