@@ -6,6 +6,7 @@ import pytest
 import torch
 from scipy.special import log_softmax, logsumexp
 from small_models import small_tokenizer
+from torch._dynamo.testing import CompileCounter
 from torch._inductor.utils import run_and_get_code
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -278,6 +279,22 @@ def test_compiled_the_scores_are_the_same(model_folders, kind):
     shapes = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     model.score(sequences, TOP_K)
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == shapes
+
+
+@pytest.mark.slow
+def test_every_shape_is_compiled_once_however_many_there_are(model_folders, monkeypatch):
+    model, body, compiled = load(model_folders["llama"]), CompileCounter(), torch.compile
+
+    def without_code(function, **options):
+        return compiled(function, backend=body if function == model._body else "eager", **options)
+
+    monkeypatch.setattr(torch, "compile", without_code)
+    torch._dynamo.reset()
+    model.compiles, model.batch_tokens = True, 1
+    sequences = [Sequence(f"s{n}", list(range(2, 2 + n)), 1) for n in range(3, 15)]
+    for _ in range(2):
+        model.score(sequences, TOP_K)
+    assert body.frame_count == len(sequences)
 
 
 @pytest.mark.slow

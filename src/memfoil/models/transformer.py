@@ -25,6 +25,8 @@ BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
 # rows that reading the output layer's weights costs more than using them do not pay.
 LOGITS = {"cpu": 2**20, "cuda": 2**29}
 FEWEST_ROWS = 256
+# Past torch's own 8 shapes it would stop compiling without a word.
+MOST_SHAPES = 256
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +162,8 @@ class TorchModel:
 
     @cached_property
     def _compiled(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        return torch.compile(self._body, dynamic=False), torch.compile(self._head)
+        body = torch.compile(self._body, dynamic=False, recompile_limit=MOST_SHAPES)
+        return body, torch.compile(self._head)
 
     def _head(
         self, states: torch.Tensor, targets: torch.Tensor, top_k: tuple[int, ...]
