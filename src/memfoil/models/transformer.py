@@ -162,7 +162,10 @@ class TorchModel:
 
     @cached_property
     def _compiled(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        body = torch.compile(self._body, dynamic=False, recompile_limit=MOST_SHAPES)
+        # its overloads lack the keyword
+        body = torch.compile(  # type: ignore[call-overload]
+            self._body, dynamic=False, recompile_limit=MOST_SHAPES
+        )
         return body, torch.compile(self._head)
 
     def _head(
