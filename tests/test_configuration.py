@@ -59,8 +59,11 @@ def changed(config, path, value):
         ("seed", "one", "seed: 'one' is not of type 'integer'"),
         ("seed", KeyError, "'seed' is a required property"),
         ("calibration/alphas", [0.1, 1.5], "calibration/alphas/1: 1.5"),
-        ("calibration/procedures", ["top-0"], "calibration/procedures/0: 'top-0'"),
+        ("calibration/procedures", ["top-0"], "calibration/procedures: decoding policy 'top-0' is"),
         ("calibration/procedures", ["top-20"], "top-20 needs 20 in scoring/top_k"),
+        ("calibration/procedures", ["top-p-0.9"], "top-p-0.9 needs top-p-0.9 in scoring/policies"),
+        ("scoring/policies", ["top-40"], "top-40 is top-k alone; put 40 into scoring/top_k"),
+        ("scoring/policies", ["top-p-1.5"], "scoring/policies: decoding policy 'top-p-1.5' is"),
         ("calibration/suffix_tokens", [60], "60 is longer than sampling/suffix_tokens, 50"),
         ("models", ["gpt"], "models: gpt is not in config/models.yaml"),
         ("testbed", None, "testbed is null"),
@@ -170,6 +173,19 @@ def test_how_a_model_is_run_must_be_possible(root, config, models, entry, said):
 
     with pytest.raises(InvalidConfiguration, match=said):
         checked()
+
+
+@pytest.mark.parametrize("name", ["temperature-0.7", "top-p-0.9", "temperature-2+top-p-0.9"])
+def test_a_policy_that_vllm_cannot_score_is_refused(root, config, models, name):
+    config["scoring"]["policies"] = [name]
+    check(root, config, models)
+    models["testbed"] |= {"backend": "vllm"}
+    with pytest.raises(
+        InvalidConfiguration, match=f"{re.escape(name)} needs sums .* testbed, does"
+    ):
+        check(root, config, models)
+    config["scoring"]["policies"] = ["temperature-0.7+top-40+top-p-0.9"]
+    check(root, config, models)
 
 
 def test_gpus_are_counted_where_the_device_has_them(models):

@@ -90,6 +90,24 @@ def test_numbered_columns_of_a_family_are_kept_and_checked(tmp_path):
         TOKEN_SCORES.write(frame.assign(log_mass_top_40=0.1), tmp_path / "t.parquet", MADE)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log_mass_top_40",
+        "log_mass_top_40_top_p_0.9",
+        "log_mass_top_p_0.95",
+        "log_probability_temperature_0.7_top_40",
+        "log_probability_top_p_0.95",
+    ],
+)
+def test_what_a_backend_cannot_know_is_an_empty_cell(tmp_path, name):
+    frame = pd.DataFrame(
+        {"sequence_id": ["a", "b"], "position": 1, "log_probability": -1.0, "rank": 1}
+    )
+    TOKEN_SCORES.write(frame.assign(**{name: [-0.5, np.nan]}), tmp_path / "t.parquet", MADE)
+    assert TOKEN_SCORES.read(tmp_path / "t.parquet")[name].isna().tolist() == [False, True]
+
+
 @pytest.mark.parametrize("damage", ["truncated", "not parquet", "empty"])
 def test_a_damaged_file_is_one_line(tmp_path, damage):
     path = tmp_path / "scores.parquet"

@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
 from memfoil.errors import InvalidConfiguration
+from memfoil.policies import Policy, policy_of
 
 FIGURES = (
     "greedy_rates",
@@ -158,13 +159,8 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
                 f"calibration/suffix_tokens: {length} is longer than sampling/suffix_tokens, "
                 f"{longest}"
             )
-    for procedure in config["calibration"]["procedures"]:
-        k = procedure.removeprefix("top-")
-        if k != procedure and int(k) not in config["scoring"]["top_k"]:
-            raise InvalidConfiguration(
-                f"calibration/procedures: {procedure} needs {k} in scoring/top_k, "
-                f"which has {config['scoring']['top_k']}"
-            )
+    _check_policies(config, models)
+    _check_procedures(config)
     shown = {"procedure": ("calibration", "procedures"), "law_at": ("validity", "alphas")}
     for key, (section, of) in shown.items():
         value, known = config["report"][key], config[section][of]
@@ -203,6 +199,43 @@ def check_files(config: Mapping[str, Any]) -> None:
             raise InvalidConfiguration(
                 f"{key}: there is no file {path} in {Path.cwd()}; mend the path, or put it there"
             )
+
+
+def _check_policies(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
+    """Refuse a policy that is scored otherwise, or that a model's backend cannot score."""
+    on_vllm = [n for n in config["models"] if settings(models, n)["backend"] == "vllm"]
+    for name in config["scoring"]["policies"]:
+        policy = _policy("scoring/policies", name)
+        if policy.plain:
+            raise InvalidConfiguration(
+                f"scoring/policies: {name} is top-k alone; put {policy.top_k} into scoring/top_k"
+            )
+        if policy.top_k is None and on_vllm:
+            raise InvalidConfiguration(
+                f"scoring/policies: {name} needs sums over the whole vocabulary, which vLLM, the "
+                f"backend of {on_vllm[0]}, does not give; add a top-<k>, or say backend: torch"
+            )
+
+
+def _check_procedures(config: Mapping[str, Any]) -> None:
+    """Refuse a procedure whose scores are not asked for."""
+    for procedure in config["calibration"]["procedures"]:
+        if procedure in ("greedy", "base"):
+            continue
+        policy = _policy("calibration/procedures", procedure)
+        key, needed = ("top_k", policy.top_k) if policy.plain else ("policies", procedure)
+        if needed not in config["scoring"][key]:
+            raise InvalidConfiguration(
+                f"calibration/procedures: {procedure} needs {needed} in scoring/{key}, "
+                f"which has {config['scoring'][key]}"
+            )
+
+
+def _policy(key: str, name: str) -> Policy:
+    try:
+        return policy_of(name)
+    except InvalidConfiguration as error:
+        raise InvalidConfiguration(f"{key}: {error}") from error
 
 
 def _check_models(

@@ -14,7 +14,7 @@ logits_and_target = st.lists(st.integers(-40, 40), min_size=1, max_size=30).flat
 
 def scores(logits, target, top_k=()):
     parts = token_scores(torch.tensor([logits]).float(), torch.tensor([target]), top_k)
-    return [part[0].numpy() for part in parts]
+    return [part[0].numpy() for part in parts[:3]]
 
 
 @settings(deadline=None)

@@ -22,6 +22,7 @@ from transformers import (
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models import Decoding, Request, Sequence, load, load_backend
 from memfoil.models.packaged import unpack
+from memfoil.policies import Policy
 
 pytestmark = [
     pytest.mark.vllm,
@@ -33,6 +34,10 @@ pytestmark = [
 
 KINDS = {"llama": "<s> $A", "gpt2": None, "olmo2": None, "qwen2": None}
 TOP_K = (1, 5, 40)
+# nothing but what has a top-k can be scored by vLLM
+TEACHER_FORCED = [
+    Policy(*each) for each in itertools.product((0.7, 1.0, 1.3), (0.6, 0.95, 1.0), (4, 30))
+]
 PROMPT = [20, 30]
 # vLLM's attention on a processor knows heads of 32 and more.
 WIDE = {"llama": {"hidden_size": 128}, "gpt2": {"n_embd": 128}}
@@ -85,7 +90,7 @@ def likely(model):
 def in_float64(folder, start, sequences, top_k):
     """The definitions, written out: sorted log-probabilities of every position."""
     network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64)
-    log_probability, rank, log_mass = [], [], []
+    log_probability, rank, log_mass, of_policies = [], [], [], []
     for _, ids, prefix in sequences:
         whole = torch.tensor([[*start, *ids]])
         with torch.inference_mode():
@@ -97,7 +102,11 @@ def in_float64(folder, start, sequences, top_k):
             rank.append((row >= own).sum())
             falling = np.sort(row)[::-1]
             log_mass.append([np.log(np.exp(falling[:k]).sum()) for k in top_k])
-    return np.array(log_probability), np.array(rank), np.array(log_mass)
+            distributions = (exact(row, policy) for policy in TEACHER_FORCED)
+            of_policies.append([d.get(int(whole[0, place]), 0.0) for d in distributions])
+    with np.errstate(divide="ignore"):
+        policy_log_p = np.log(np.array(of_policies))
+    return np.array(log_probability), np.array(rank), np.array(log_mass), policy_log_p
 
 
 @pytest.fixture(scope="module", params=list(KINDS))
@@ -110,7 +119,7 @@ def both(request, tmp_path_factory):
     reference = load(folder)
     sequences = sequences_of(reference)
     answers = {
-        "torch": reference.score(sequences, TOP_K),
+        "torch": reference.score(sequences, TOP_K, TEACHER_FORCED),
         "float64": in_float64(folder, reference.start_of_text, sequences, TOP_K),
     }
     given = torch.tensor([[*reference.start_of_text, *PROMPT]])
@@ -126,7 +135,7 @@ def both(request, tmp_path_factory):
 def test_scores_agree(both, against):
     """Measured elsewhere in float32: 8.1e-6 off a target, 4.7e-6 off a mass, no rank."""
     reference, sequences, answers, engine = both
-    expected_p, expected_rank, expected_mass = answers[against]
+    expected_p, expected_rank, expected_mass, *_ = answers[against]
     scores = engine.score(sequences, TOP_K)
     assert engine.start_of_text == reference.start_of_text
     np.testing.assert_allclose(scores.log_probability, expected_p, rtol=0, atol=5e-5)
@@ -134,6 +143,40 @@ def test_scores_agree(both, against):
     there = ~np.isnan(scores.log_mass)
     assert there.any()
     np.testing.assert_allclose(scores.log_mass[there], expected_mass[there], rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize("against", ["torch", "float64"])
+def test_policies_agree(both, against):
+    _, sequences, answers, engine = both
+    scores = engine.score(sequences, TOP_K, TEACHER_FORCED)
+    expected = answers[against][3]
+    there = ~np.isnan(scores.policy_log_probability)
+    assert np.isfinite(scores.policy_log_probability[there]).any()
+    np.testing.assert_allclose(
+        scores.policy_log_probability[there], expected[there], rtol=0, atol=1e-4
+    )
+    masses = answers["torch"].policy_log_mass
+    there = ~np.isnan(scores.policy_log_mass)
+    assert (there.any(axis=0) == [policy.temperature == 1 for policy in TEACHER_FORCED]).all()
+    np.testing.assert_allclose(scores.policy_log_mass[there], masses[there], rtol=0, atol=1e-4)
+
+
+def test_what_vllm_does_not_know_of_a_policy_lies_behind_an_impossible_token(both):
+    _, sequences, _, engine = both
+    scores = engine.score(sequences, (), TEACHER_FORCED)
+    at = 0
+    for sequence in sequences:
+        n = len(sequence.token_ids) - sequence.prefix_tokens
+        rows = scores.policy_log_probability[at : at + n]
+        possible = np.logical_and.accumulate(rows > -np.inf, axis=0)
+        assert not np.isnan(rows[np.logical_or.accumulate(np.isneginf(rows)) == 0]).any()
+        assert (np.isfinite(rows) | ~possible).all()
+        at += n
+
+
+def test_a_policy_without_a_top_k_is_refused(both):
+    with pytest.raises(InvalidConfiguration, match="no sums over the vocabulary"):
+        both[-1].score([Sequence("a", [5] * 9, 8)], (), [Policy(0.7, 1.0, None)])
 
 
 def test_a_mass_is_there_as_long_as_a_top_k_procedure_can_go_on(both):

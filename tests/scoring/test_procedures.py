@@ -92,9 +92,9 @@ def test_scores_fit_their_table(tmp_path):
     ("procedures", "lengths", "message"),
     [
         (["top-5"], [1], r"log_mass_top_5 was not scored \(there are log_mass_top_2, log_mass_top"),
-        (["beam"], [1], "procedure 'beam' is unknown"),
-        (["top-0"], [1], "procedure 'top-0' is unknown"),
-        (["top-40x"], [1], "procedure 'top-40x' is unknown"),
+        (["beam"], [1], "decoding policy 'beam' is unknown"),
+        (["top-0"], [1], "decoding policy 'top-0' is unknown"),
+        (["top-40x"], [1], "decoding policy 'top-40x' is unknown"),
         ([], [1], "name at least one"),
         (["base"], [], "give numbers from 1 on"),
         (["base"], [0, 1], "give numbers from 1 on"),
@@ -113,3 +113,15 @@ def test_missing_positions_are_found():
     holed = tokens[(tokens["sequence_id"] != "s1") | (tokens["position"] != 3)]
     with pytest.raises(InvalidTable, match="sequence_id s1: 5 positions up to 6; some are missing"):
         derive(holed, procedures=["base"], suffix_lengths=[5])
+
+
+def test_what_is_unknown_behind_an_impossible_token_changes_nothing():
+    name = "temperature-0.7+top-40+top-p-0.95"
+    tokens = frame([[(-1.0, 1, -0.5, -0.1)] * SUFFIX] * 2)
+    known = [-0.1, -0.2, -0.3, -np.inf, np.nan, np.nan]
+    tokens["log_probability_temperature_0.7_top_40_top_p_0.95"] = known + [-1.0] * SUFFIX
+    scores = derive(tokens, procedures=[name], suffix_lengths=range(1, SUFFIX + 1))
+    expected = [-0.1, -0.3, -0.6, -np.inf, -np.inf, -np.inf, *range(-1, -SUFFIX - 1, -1)]
+    np.testing.assert_allclose(scores["log_score"], expected)
+    with pytest.raises(InvalidConfiguration, match=r"was not scored .* add it to scoring/policies"):
+        derive(tokens, procedures=["temperature-0.8"], suffix_lengths=[1])

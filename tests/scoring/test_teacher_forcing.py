@@ -14,6 +14,7 @@ from small_models import small_network, small_tokenizer
 
 from memfoil.errors import InvalidTable
 from memfoil.models import TokenScores, load
+from memfoil.policies import Policy, policy_of
 from memfoil.scoring import derive, teacher_forced, teacher_forcing, write_token_scores
 from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance
 
@@ -26,9 +27,11 @@ def table_of(ids, prefix_tokens, names=None):
 class Echo:
     """Scores that name their token, to follow it from the sequence into the table."""
 
-    def score(self, sequences, top_k):
+    def score(self, sequences, top_k, policies=()):
         ids = np.concatenate([np.array(s.token_ids[s.prefix_tokens :]) for s in sequences])
-        return TokenScores(-ids.astype(float), ids, -np.outer(ids, top_k).astype(float))
+        of_policies = -np.outer(ids, [policy.temperature for policy in policies])
+        masses = -np.outer(ids, top_k).astype(float)
+        return TokenScores(-ids.astype(float), ids, masses, of_policies, 2 * of_policies)
 
 
 @settings(deadline=None)
@@ -43,9 +46,11 @@ class Echo:
 )
 def test_every_token_lands_on_its_own_row(cases):
     sequences = table_of([ids for ids, _ in cases], [prefix for _, prefix in cases])
-    scores = teacher_forced(Echo(), sequences, top_k=(2, 3))
+    scores = teacher_forced(
+        Echo(), sequences, top_k=(2, 3), policies=["temperature-4", "temperature-5+top-40"]
+    )
     expected = [
-        (f"s{i}", position, -token, token, -2 * token, -3 * token)
+        (f"s{i}", position, -token, token, *(-n * token for n in (2, 3, 4, 8, 5, 10)))
         for i, (ids, prefix) in enumerate(cases)
         for position, token in enumerate(ids[prefix:], start=1)
     ]
@@ -109,6 +114,7 @@ def test_the_table_does_not_depend_on_how_it_was_chunked(model_folders, tmp_path
 KILLED_IN_ITS_FOURTH_CHUNK = """
 import os, signal, sys
 from memfoil.models.transformer import TorchModel
+from memfoil.policies import Policy, policy_of
 from memfoil.scoring import teacher_forcing
 from memfoil.models import load
 from memfoil.tables import Provenance
@@ -185,17 +191,17 @@ def peaked_model(tmp_path_factory):
     return load(folder)
 
 
-def sample(model, prefix, suffix_tokens, top_k, n, seed):
-    """Suffixes that transformers' own generation draws at temperature 1, one row each."""
+def sample(model, prefix, suffix_tokens, policy, n, seed):
+    """Suffixes that transformers' own generation draws, one row each."""
     torch.manual_seed(seed)
     given = torch.tensor([[*model.start_of_text, *prefix]])
     drawn = model.network.generate(
         given,
         attention_mask=torch.ones_like(given),
         do_sample=True,
-        temperature=1.0,
-        top_k=top_k,
-        top_p=1.0,
+        temperature=policy.temperature,
+        top_k=policy.top_k or 0,
+        top_p=policy.top_p,
         min_new_tokens=suffix_tokens,
         max_new_tokens=suffix_tokens,
         num_return_sequences=n,
@@ -205,20 +211,24 @@ def sample(model, prefix, suffix_tokens, top_k, n, seed):
     return drawn[:, given.shape[1] :]
 
 
-@pytest.mark.parametrize(("procedure", "top_k"), [("base", 0), ("top-40", 40), ("top-2", 2)])
-def test_scores_are_the_frequencies_of_20000_samples(peaked_model, procedure, top_k):
+POLICIES = ["temperature-0.7", "top-p-0.8", "temperature-1.5+top-4+top-p-0.9"]
+
+
+@pytest.mark.parametrize("procedure", ["base", "top-40", "top-2", *POLICIES])
+def test_scores_are_the_frequencies_of_20000_samples(peaked_model, procedure):
     prefix, n, suffix_tokens = [20, 30], 20_000, 3
-    likely, counts = sample(peaked_model, prefix, suffix_tokens, top_k, 1000, seed=1).unique(
+    policy = Policy(1.0, 1.0, None) if procedure == "base" else policy_of(procedure)
+    likely, counts = sample(peaked_model, prefix, suffix_tokens, policy, 1000, seed=1).unique(
         dim=0, return_counts=True
     )
     likely = likely[counts.argsort(descending=True)][:5]
     sequences = table_of([[*prefix, *suffix] for suffix in likely.tolist()], len(prefix))
     scores = derive(
-        teacher_forced(peaked_model, sequences, top_k=(2, 40)),
+        teacher_forced(peaked_model, sequences, top_k=(2, 40), policies=POLICIES),
         procedures=[procedure],
         suffix_lengths=[suffix_tokens],
     )
-    drawn = sample(peaked_model, prefix, suffix_tokens, top_k, n, seed=2)
+    drawn = sample(peaked_model, prefix, suffix_tokens, policy, n, seed=2)
     for suffix, log_score in zip(likely, scores["log_score"], strict=True):
         count = int((drawn == suffix).all(dim=1).sum())
         probability = np.exp(log_score)

@@ -55,6 +55,7 @@ rule score:
         start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],
         part=part_of("score"),
         top_k=config["scoring"]["top_k"],
+        policies=config["scoring"]["policies"],
         code=code_of("score.py"),
     script:
         "../scripts/score.py"

@@ -18,6 +18,7 @@ with stage(snakemake) as job:
         job.output.token_scores,
         part=job.params.part,
         top_k=job.params.top_k,
+        policies=job.params.policies,
         provenance=job.provenance,
         progress=job.progress,
     )

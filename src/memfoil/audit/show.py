@@ -61,7 +61,7 @@ def _schema(columns: list[str]) -> Table:
 def _fits(table: Table, columns: set[str]) -> bool:
     known = {column.name for column in table.columns}
     needed = {column.name for column in table.columns if not column.nullable}
-    return needed <= columns and (columns <= known or table.family is not None)
+    return needed <= columns and (columns <= known or bool(table.families))
 
 
 def _left_out(path: Path) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from memfoil.errors import InvalidConfiguration
+from memfoil.policies import Policy
 
 
 class Sequence(NamedTuple):
@@ -28,29 +28,29 @@ class TokenScores(NamedTuple):
     """(T,) int64, tokens whose logit is at least the token's own."""
     log_mass: np.ndarray
     """(T, number of k) float64, natural log of the summed probability of the k likeliest."""
+    policy_log_probability: np.ndarray
+    """(T, number of policies) float64, natural log; -inf where the policy never takes the token."""
+    policy_log_mass: np.ndarray
+    """(T, number of policies) float64, natural log of the probability, at the policy's temperature,
+    of the tokens that it may take."""
+
+
+def empty_scores(tokens: int, top_k: Many[int], policies: Many[Policy]) -> TokenScores:
+    """Room for the scores of so many tokens: NaN, ranks 0."""
+    columns = (len(top_k), len(policies), len(policies))
+    rest = (np.full((tokens, n), np.nan) for n in columns)
+    return TokenScores(np.full(tokens, np.nan), np.zeros(tokens, np.int64), *rest)
 
 
 @dataclass(frozen=True)
-class Decoding:
-    """How the next token is drawn: temperature, then top-k, then top-p of what is left.
+class Decoding(Policy):
+    """How a continuation is drawn, and its most tokens."""
 
-    The top-p tokens are the fewest likeliest whose probabilities sum to at least `top_p`.
-    """
-
-    temperature: float
-    top_p: float
-    top_k: int | None
     max_new_tokens: int
 
     def __post_init__(self) -> None:
-        for name, right, rule in (
-            ("temperature", self.temperature > 0, "it must be above 0"),
-            ("top_p", 0 < self.top_p <= 1, "it must be above 0 and at most 1"),
-            ("top_k", self.top_k is None or self.top_k >= 1, "it must be at least 1, or null"),
-            ("max_new_tokens", self.max_new_tokens >= 1, "it must be at least 1"),
-        ):
-            if not right:
-                raise InvalidConfiguration(f"decoding/{name} is {getattr(self, name)}; {rule}")
+        super().__post_init__()
+        self._require(("max_new_tokens", self.max_new_tokens >= 1, "it must be at least 1"))
 
 
 class Request(NamedTuple):
@@ -62,7 +62,9 @@ class Request(NamedTuple):
 
 
 class Model(Protocol):
-    """A causal language model at temperature 1."""
+    """A causal language model."""
 
-    def score(self, sequences: Many[Sequence], top_k: Many[int]) -> TokenScores:
+    def score(
+        self, sequences: Many[Sequence], top_k: Many[int], policies: Many[Policy] = ()
+    ) -> TokenScores:
         """Scores of the suffix tokens, each given all tokens before it."""

@@ -4,40 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Many
 from pathlib import Path
+from typing import Any
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models.interface import Sequence
+from memfoil.policies import Policy
 
 
-def require_ks(top_k: Many[int], folder: Path, vocabulary: int) -> None:
-    """Refuse a k that is not positive, or larger than the vocabulary.
+def ks_of(top_k: Many[int], policies: Many[Policy]) -> list[int]:
+    """Every k that is asked for."""
+    return [*top_k, *(policy.top_k for policy in policies if policy.top_k)]
+
+
+def require_scorable(model: Any, sequences: Many[Sequence], top_k: Many[int]) -> None:
+    """Refuse sequences that a model cannot score, and a k that its vocabulary does not have.
+
+    Parameters
+    ----------
+    model : TorchModel or VllmModel
 
     Raises
     ------
+    InvalidModel
+        If a sequence is longer than the context, holds an id outside the vocabulary or
+        start-of-text already, has no suffix or nothing before it.
     InvalidConfiguration
+        If a k is not positive, or larger than the vocabulary.
     """
-    if any(not 1 <= k <= vocabulary for k in top_k):
+    if any(not 1 <= k <= model.vocabulary for k in top_k):
         raise InvalidConfiguration(
-            f"top_k {list(top_k)}: each k must be from 1 to {vocabulary}, the vocabulary of "
-            f"{folder}"
+            f"top_k {list(top_k)}: each k must be from 1 to {model.vocabulary}, the vocabulary of "
+            f"{model.folder}"
+        )
+    for sequence in sequences:
+        _require_scorable(
+            sequence, model.folder, model.start_of_text, model.vocabulary, model.context
         )
 
 
-def require_scorable(
+def _require_scorable(
     sequence: Sequence,
     folder: Path,
     start_of_text: tuple[int, ...],
     vocabulary: int,
     context: int | None,
 ) -> None:
-    """Refuse a sequence that a model cannot score.
-
-    Raises
-    ------
-    InvalidModel
-        If it is longer than the context, holds an id outside the vocabulary or start-of-text
-        already, has no suffix or nothing before it.
-    """
     name, ids, prefix = sequence
     start = len(start_of_text)
     if not 0 <= prefix < len(ids) or prefix + start == 0:

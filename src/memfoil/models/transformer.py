@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from memfoil.errors import InvalidModel
-from memfoil.models.interface import Sequence, TokenScores
-from memfoil.models.sequences import require_ks, require_scorable
+from memfoil.models.interface import Sequence, TokenScores, empty_scores
+from memfoil.models.sequences import ks_of, require_scorable
 from memfoil.models.softmax import token_scores
 from memfoil.models.tokenizer import require_own
+from memfoil.policies import Policy
 
 # Measured: more tokens at once than these are no faster. Halved when memory runs out.
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
@@ -55,12 +56,15 @@ class TorchModel:
         self._require_plain_output_layer()
 
     @torch.inference_mode()
-    def score(self, sequences: Many[Sequence], top_k: Many[int]) -> TokenScores:
-        """Log-probability, rank and top-k log-masses of every suffix token.
+    def score(
+        self, sequences: Many[Sequence], top_k: Many[int], policies: Many[Policy] = ()
+    ) -> TokenScores:
+        """Log-probability, rank, top-k log-masses and what policies say of every suffix token.
 
         The start-of-text tokens are put before each sequence here. Batches hold sequences of one
         length, so nothing is padded; when memory runs out they are halved, for good. On a GPU
-        full batches run compiled, once for each shape; smaller ones do not.
+        full batches run compiled, once for each shape; smaller ones do not, nor what policies
+        need of the logits.
 
         Raises
         ------
@@ -71,18 +75,14 @@ class TorchModel:
         InvalidConfiguration
             If a k is not positive, or larger than the vocabulary.
         """
-        require_ks(top_k, self.folder, self.vocabulary)
-        for sequence in sequences:
-            require_scorable(
-                sequence, self.folder, self.start_of_text, self.vocabulary, self.context
-            )
+        require_scorable(self, sequences, ks_of(top_k, policies))
         suffixes = [len(s.token_ids) - s.prefix_tokens for s in sequences]
         ends = np.cumsum(suffixes)
         total = sum(suffixes)
-        scores = TokenScores(np.empty(total), np.empty(total, int), np.empty((total, len(top_k))))
+        scores = empty_scores(total, top_k, policies)
         for batch in self._batches(sequences):
             rows = np.concatenate([np.arange(ends[i] - suffixes[i], ends[i]) for i in batch])
-            part = self._score_batch([sequences[i] for i in batch], top_k)
+            part = self._score_batch([sequences[i] for i in batch], top_k, policies)
             for whole, piece in zip(scores, part, strict=True):
                 whole[rows] = piece
         return scores
@@ -103,9 +103,11 @@ class TorchModel:
         most = max(1, self.batch_tokens // (tokens + len(self.start_of_text)))
         return 1 << (most.bit_length() - 1)
 
-    def _score_batch(self, batch: list[Sequence], top_k: Many[int]) -> TokenScores:
+    def _score_batch(
+        self, batch: list[Sequence], top_k: Many[int], policies: Many[Policy]
+    ) -> TokenScores:
         try:
-            return self._forward(batch, top_k)
+            return self._forward(batch, top_k, policies)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -125,10 +127,12 @@ class TorchModel:
             len(batch),
             half,
         )
-        parts = (self._score_batch(part, top_k) for part in (batch[:half], batch[half:]))
+        parts = (self._score_batch(part, top_k, policies) for part in (batch[:half], batch[half:]))
         return TokenScores(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _forward(self, batch: list[Sequence], top_k: Many[int]) -> TokenScores:
+    def _forward(
+        self, batch: list[Sequence], top_k: Many[int], policies: Many[Policy]
+    ) -> TokenScores:
         """One batch of sequences of one length; the state before a token predicts it."""
         device = self.network.device
         start = len(self.start_of_text)
@@ -136,13 +140,15 @@ class TorchModel:
         body, head = self._body, self._head
         if self.compiles and len(batch) == self._full_batch(len(batch[0].token_ids)):
             body, head = self._compiled
+        if policies:  # whether a top-p needs a whole sort depends on the logits
+            head = self._head
         states = body(ids[:, :-1])
         first = torch.tensor([start + s.prefix_tokens for s in batch], device=device)
         scored = torch.arange(ids.shape[1], device=device) >= first[:, None]
         states, targets = states[scored[:, 1:]], ids[scored]
         pieces = -(-len(targets) // self.rows_at_once)
         parts = [
-            head(piece, target, tuple(top_k))
+            head(piece, target, tuple(top_k), tuple(policies))
             for piece, target in zip(
                 states.tensor_split(pieces), targets.tensor_split(pieces), strict=True
             )
@@ -169,10 +175,14 @@ class TorchModel:
         return body, torch.compile(self._head)
 
     def _head(
-        self, states: torch.Tensor, targets: torch.Tensor, top_k: tuple[int, ...]
+        self,
+        states: torch.Tensor,
+        targets: torch.Tensor,
+        top_k: tuple[int, ...],
+        policies: tuple[Policy, ...],
     ) -> tuple[torch.Tensor, ...]:
         """The output layer and all that is read off its logits, which it does not give back."""
-        return token_scores(self._output(states), targets, top_k)
+        return token_scores(self._output(states), targets, top_k, policies)
 
     def _output(self, states: torch.Tensor) -> torch.Tensor:
         return self.network.get_output_embeddings()(states)

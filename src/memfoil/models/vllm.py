@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from transformers import AutoConfig, GenerationConfig
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models.folder import local_folder, one_line, require_weights
-from memfoil.models.interface import Decoding, Request, Sequence, TokenScores
-from memfoil.models.sequences import require_ks, require_scorable
+from memfoil.models.interface import Decoding, Request, Sequence, TokenScores, empty_scores
+from memfoil.models.sequences import ks_of, require_scorable
+from memfoil.models.softmax import kept
 from memfoil.models.tokenizer import load_tokenizer, require_own
 from memfoil.models.tokenizer import start_of_text as start_ids
+from memfoil.policies import Policy
 
 # Cached states are kept for a whole context: sequences are far shorter than what large models
 # could read.
@@ -56,53 +59,68 @@ class VllmModel:
         self.context: int = engine.llm_engine.model_config.max_model_len - 1
         self.end_ids = list(end_ids)
 
-    def score(self, sequences: Many[Sequence], top_k: Many[int]) -> TokenScores:
-        """Log-probability, rank and top-k log-masses of every suffix token.
+    def score(
+        self, sequences: Many[Sequence], top_k: Many[int], policies: Many[Policy] = ()
+    ) -> TokenScores:
+        """Log-probability, rank, top-k log-masses and what policies say of every suffix token.
 
         The first pass asks for log-probabilities and ranks. The second asks for the likeliest
-        tokens up to the first suffix token that is not among the largest k: from there on a
-        top-k procedure cannot go on and its log-mass is NaN.
+        tokens up to the first suffix token that is not among the largest k: from there on nothing
+        with a top-k can go on, and what it says of a token is NaN. So is the log-mass of a policy
+        at another temperature than 1: vLLM gives no sums over the vocabulary there.
 
         Raises
         ------
         InvalidModel
             If a sequence cannot be scored, or logits are NaN.
         InvalidConfiguration
-            If a k is not positive, or larger than the vocabulary.
+            If a k is not positive, or larger than the vocabulary, or a policy has none.
         """
-        require_ks(top_k, self.folder, self.vocabulary)
-        for sequence in sequences:
-            require_scorable(
-                sequence, self.folder, self.start_of_text, self.vocabulary, self.context
+        if any(policy.top_k is None for policy in policies):
+            raise InvalidConfiguration(
+                f"{self.folder}: vLLM gives no sums over the vocabulary, which a policy without a "
+                "top-k needs; add one, or use torch"
             )
+        require_scorable(self, sequences, ks_of(top_k, policies))
         parts = [
-            self._score(sequences[first : first + CHUNK], top_k)
+            self._score(sequences[first : first + CHUNK], top_k, policies)
             for first in range(0, len(sequences), CHUNK)
         ]
         return TokenScores(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def _score(self, sequences: Many[Sequence], top_k: Many[int]) -> TokenScores:
+    def _score(
+        self, sequences: Many[Sequence], top_k: Many[int], policies: Many[Policy]
+    ) -> TokenScores:
         first = [start + len(self.start_of_text) for start in (s.prefix_tokens for s in sequences)]
         prompts = [[*self.start_of_text, *s.token_ids] for s in sequences]
         ends = np.cumsum([len(s.token_ids) - s.prefix_tokens for s in sequences])
-        log_probability, rank = np.empty(ends[-1]), np.empty(ends[-1], np.int64)
         starts = [0, *ends[:-1].tolist()]
+        scores = empty_scores(int(ends[-1]), top_k, policies)
         for i, flat in enumerate(self._prompt_logprobs(prompts, 0)):
             at = [flat.start_indices[p] for p in range(first[i], len(prompts[i]))]
-            log_probability[starts[i] : ends[i]] = [flat.logprobs[a] for a in at]
-            rank[starts[i] : ends[i]] = [flat.ranks[a] for a in at]
-            if np.isnan(log_probability[starts[i] : ends[i]]).any():
+            own = np.array([flat.logprobs[a] for a in at])
+            if np.isnan(own).any():
                 raise _nan(self.folder, f"sequence {sequences[i].name}")
-        log_mass = np.full((ends[-1], len(top_k)), np.nan)
-        if top_k:
-            largest = max(top_k)
-            inside = [_leading(rank[a:b] <= largest) for a, b in zip(starts, ends, strict=True)]
-            asked = [i for i, n in enumerate(inside) if n]
-            shortened = [prompts[i][: first[i] + inside[i]] for i in asked]
-            for i, flat in zip(asked, self._prompt_logprobs(shortened, largest), strict=True):
-                rows = slice(starts[i], starts[i] + inside[i])
-                log_mass[rows] = _log_masses(flat, first[i], inside[i], top_k)
-        return TokenScores(np.minimum(log_probability, 0.0), rank, log_mass)
+            scores.log_probability[starts[i] : ends[i]] = np.minimum(own, 0.0)
+            scores.rank[starts[i] : ends[i]] = [flat.ranks[a] for a in at]
+        largest = max(ks_of(top_k, policies), default=0)
+        inside = [_leading(scores.rank[a:b] <= largest) for a, b in zip(starts, ends, strict=True)]
+        asked = [i for i, n in enumerate(inside) if n]
+        shortened = [prompts[i][: first[i] + inside[i]] for i in asked]
+        for i, flat in zip(asked, self._prompt_logprobs(shortened, largest), strict=True):
+            rows = slice(starts[i], starts[i] + inside[i])
+            own, likeliest = _likeliest(flat, first[i], inside[i], largest)
+            if top_k:
+                mass = np.logaddexp.accumulate(likeliest, axis=1)
+                scores.log_mass[rows] = np.minimum(mass[:, np.array(top_k) - 1], 0.0)
+            for column, policy in enumerate(policies):
+                log_p, log_mass = _under(policy, own, scores.rank[rows], likeliest)
+                scores.policy_log_probability[rows, column] = log_p
+                scores.policy_log_mass[rows, column] = log_mass
+        for column, policy in enumerate(policies):
+            outside = scores.rank > policy.top_k
+            scores.policy_log_probability[outside, column] = -np.inf
+        return scores
 
     def _prompt_logprobs(self, prompts: Many[Many[int]], k: int) -> Iterator[Any]:
         """vLLM's flat log-probabilities of every token of the prompts, and of the k likeliest."""
@@ -235,13 +253,25 @@ def _leading(inside: np.ndarray) -> int:
     return len(inside) if inside.all() else int(np.argmin(inside))
 
 
-def _log_masses(flat: Any, first: int, n: int, top_k: Many[int]) -> np.ndarray:
-    """(n, number of k): column 0 of a position is the token itself, then come the likeliest."""
-    most = max(top_k)
+def _likeliest(flat: Any, first: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Log-probabilities (n,) of the tokens, which come first, and (n, k) of the likeliest."""
     begin = flat.start_indices[first]
-    each = np.array(flat.logprobs[begin : begin + n * (most + 1)]).reshape(n, most + 1)
-    mass = np.logaddexp.accumulate(each[:, 1:], axis=1)
-    return np.minimum(mass[:, np.array(top_k) - 1], 0.0)
+    each = np.array(flat.logprobs[begin : begin + n * (k + 1)]).reshape(n, k + 1)
+    return each[:, 0], each[:, 1:]
+
+
+def _under(
+    policy: Policy, own: np.ndarray, rank: np.ndarray, likeliest: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-probability and log-mass of a policy with a top-k, (n,) each."""
+    highest = likeliest[:, :1]
+    falling = torch.from_numpy(likeliest[:, : policy.top_k] - highest)
+    log_p, log_kept = kept(
+        policy, torch.from_numpy(own - highest[:, 0]), torch.from_numpy(rank), falling
+    )
+    if policy.temperature != 1:
+        return log_p.numpy(), np.full(len(own), np.nan)
+    return log_p.numpy(), np.minimum(log_kept.numpy() + highest[:, 0], 0.0)
 
 
 def _nan(folder: Path, where: str) -> InvalidModel:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from memfoil.errors import InvalidConfiguration, InvalidTable
+from memfoil.policies import column_of, policy_of
 
 
 def derive(
@@ -18,7 +19,8 @@ def derive(
 
     `greedy`: 0 when each token is the only arg max, -inf otherwise. `base`: the sum of
     log-probabilities. `top-<k>`: the sum of log-probability less log-mass while each token is
-    among the k likeliest, -inf otherwise. A token that ties at the edge is not among them.
+    among the k likeliest, -inf otherwise. A token that ties at the edge is not among them. The name
+    of a decoding policy with a temperature or a top-p: the sum of its log-probabilities.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def derive(
         for procedure in dict.fromkeys(procedures)
     ]
     if not blocks:
-        raise InvalidConfiguration("procedures: name at least one of greedy, base, top-<k>")
+        raise InvalidConfiguration("procedures: name at least one")
     return pd.concat(blocks, ignore_index=True)
 
 
@@ -104,18 +106,25 @@ def _log_scores(tokens: _Matrices, procedure: str) -> np.ndarray:
     worst_rank = np.maximum.accumulate(tokens.matrix("rank"), axis=1)
     if procedure == "greedy":
         return np.where(worst_rank == 1, 0.0, -np.inf)
-    match = re.fullmatch(r"top-([1-9]\d*)", procedure)
-    if not match:
-        raise InvalidConfiguration(
-            f"procedure {procedure!r} is unknown; there are greedy, base and top-<k>"
-        )
-    k = int(match[1])
-    column = f"log_mass_top_{k}"
+    policy = policy_of(procedure)
+    if not policy.plain:
+        name = f"log_probability_{column_of(procedure)}"
+        each = tokens.matrix(_scored(tokens, name, procedure, "scoring/policies"))
+        # what is not known behind an impossible token changes nothing
+        possible = np.logical_and.accumulate(each > -np.inf, axis=1)
+        return np.where(possible, each.cumsum(axis=1), -np.inf)
+    name = _scored(tokens, f"log_mass_top_{policy.top_k}", procedure, "scoring/top_k")
+    kept = (tokens.matrix("log_probability") - tokens.matrix(name)).cumsum(axis=1)
+    return np.where(worst_rank <= policy.top_k, np.minimum(kept, 0.0), -np.inf)
+
+
+def _scored(tokens: _Matrices, column: str, procedure: str, key: str) -> str:
+    """The column, if it was scored."""
     if column not in tokens.table:
-        there = [str(name) for name in tokens.table if str(name).startswith("log_mass_top_")]
+        names = map(str, tokens.table)
+        there = [name for name in names if re.match("log_(mass|probability)_", name)]
         raise InvalidConfiguration(
             f"procedure {procedure}: {column} was not scored (there are {', '.join(there) or 'no'} "
-            f"log-masses); add {k} to top_k and score again"
+            f"such columns); add it to {key} and score again"
         )
-    kept = (tokens.matrix("log_probability") - tokens.matrix(column)).cumsum(axis=1)
-    return np.where(worst_rank <= k, np.minimum(kept, 0.0), -np.inf)
+    return column

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from memfoil.errors import InvalidTable
 from memfoil.models import Model, Sequence, TokenScores
+from memfoil.policies import column_of, policy_of
 from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, share, write_in_shards
 
 CHUNK = 1024  # sequences whose scores are kept together
@@ -26,6 +27,7 @@ def write_token_scores(
     *,
     part: tuple[int, int] = (1, 1),
     top_k: Many[int],
+    policies: Many[str] = (),
     provenance: Provenance,
     progress: Callable[..., Iterator[Any]],
 ) -> None:
@@ -38,6 +40,7 @@ def write_token_scores(
     part : (int, int)
         Which of how many parts to score, from 1. A part is of whole chunks, so that the same
         sequences reach the model together however many parts there are; some may be empty.
+    top_k, policies : as `teacher_forced` has them
     progress : callable
         `progress(items, label, total)` gives the items back while it shows how far they are.
 
@@ -55,7 +58,7 @@ def write_token_scores(
     read = islice(SEQUENCES.read_parts(sequences, CHUNK), own.start, own.stop)
     write_in_shards(
         progress(read, "scoring", len(own)),
-        lambda chunk: teacher_forced(model, chunk, top_k=top_k),
+        lambda chunk: teacher_forced(model, chunk, top_k=top_k, policies=policies),
         TOKEN_SCORES,
         path,
         provenance,
@@ -63,9 +66,13 @@ def write_token_scores(
 
 
 def teacher_forced(
-    model: Model, sequences: pd.DataFrame, *, top_k: Many[int] = (40,)
+    model: Model,
+    sequences: pd.DataFrame,
+    *,
+    top_k: Many[int] = (40,),
+    policies: Many[str] = (),
 ) -> pd.DataFrame:
-    """Log-probability, rank and top-k log-masses of every suffix token at temperature 1.
+    """Scores of every suffix token at temperature 1, and under decoding policies.
 
     Parameters
     ----------
@@ -74,6 +81,7 @@ def teacher_forced(
         SEQUENCES table: prefix and suffix in `token_ids`, `prefix_tokens` long the first.
     top_k : sequence of int
         k of each log-mass column; may be empty.
+    policies : names of decoding policies, as `policy_of` reads them
 
     Returns
     -------
@@ -93,11 +101,16 @@ def teacher_forced(
     columns = (sequences[name] for name in ("sequence_id", "token_ids", "prefix_tokens"))
     items = [Sequence(name, list(ids), prefix) for name, ids, prefix in zip(*columns, strict=True)]
     order = sorted(range(len(items)), key=lambda i: (len(items[i].token_ids), items[i].name))
-    return _frame(items, order, model.score([items[i] for i in order], top_k), top_k)
+    scores = model.score([items[i] for i in order], top_k, [policy_of(name) for name in policies])
+    return _frame(items, order, scores, top_k, policies)
 
 
 def _frame(
-    items: list[Sequence], order: list[int], scores: TokenScores, top_k: Many[int]
+    items: list[Sequence],
+    order: list[int],
+    scores: TokenScores,
+    top_k: Many[int],
+    policies: Many[str],
 ) -> pd.DataFrame:
     """Scores that came in `order` as a table in the order of the items."""
     suffixes = np.array([len(item.token_ids) - item.prefix_tokens for item in items])
@@ -113,4 +126,7 @@ def _frame(
     )
     for column, k in enumerate(top_k):
         frame[f"log_mass_top_{k}"] = scores.log_mass[rows, column]
+    for column, policy in enumerate(map(column_of, policies)):
+        frame[f"log_probability_{policy}"] = scores.policy_log_probability[rows, column]
+        frame[f"log_mass_{policy}"] = scores.policy_log_mass[rows, column]
     return frame

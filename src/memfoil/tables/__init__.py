@@ -145,10 +145,9 @@ def markdown() -> str:
         lines += ["", f"## {table.name}", table.meaning, ""]
         lines += [f"Key: {', '.join(f'`{name}`' for name in table.key)}.", ""]
         lines += ["| column | type | meaning |", "|---|---|---|"]
-        columns = (*table.columns, table.member) if table.member else table.columns
         lines += [
             f"| `{c.name}` | {c.type}{', may be empty' if c.nullable else ''} | {c.meaning} |"
-            for c in columns
+            for c in (*table.columns, *table.families.values())
         ]
     return "\n".join(lines) + "\n"
 

@@ -129,7 +129,8 @@ CONTAMINATION = Table(
 
 TOKEN_SCORES = Table(
     "token_scores",
-    "Teacher-forced scores of every suffix token under the base distribution at T = 1.",
+    "Teacher-forced scores of every suffix token under the base distribution at T = 1, and under "
+    "each of the decoding policies asked for.",
     (
         Column("sequence_id", TEXT, "the sequence"),
         Column("position", INTEGER, "in the suffix, from 1"),
@@ -137,15 +138,32 @@ TOKEN_SCORES = Table(
         Column("rank", INTEGER, "tokens whose logit is at least the token's own: 1 is arg max"),
     ),
     key=("sequence_id", "position"),
-    family=r"log_mass_top_\d+",
-    member=Column(
-        "log_mass_top_<k>",
-        REAL,
-        "log-mass of the k likeliest tokens; may be empty from the first token of a sequence on "
-        "that is not among the largest k, where no top-k procedure goes on",
-        nullable=True,
-        log=True,
-    ),
+    families={
+        r"log_mass_top_\d+": Column(
+            "log_mass_top_<k>",
+            REAL,
+            "log-mass of the k likeliest tokens; may be empty from the first token of a sequence "
+            "on that is not among the largest k, where no top-k procedure goes on",
+            nullable=True,
+            log=True,
+        ),
+        r"log_probability_(temperature|top)_[a-z0-9_.]+": Column(
+            "log_probability_<policy>",
+            REAL,
+            "of the token under a decoding policy, -inf where it never takes the token; may be "
+            "empty behind a token of the sequence for which it is -inf",
+            nullable=True,
+            log=True,
+        ),
+        r"log_mass_(temperature|top_p|top_\d+_top_p)_[a-z0-9_.]+": Column(
+            "log_mass_<policy>",
+            REAL,
+            "at the policy's temperature, of the tokens that it may take; may be empty, there and "
+            "where vLLM scored at another temperature than 1",
+            nullable=True,
+            log=True,
+        ),
+    },
 )
 
 SCORES = Table(
@@ -153,7 +171,7 @@ SCORES = Table(
     "One score per sequence, extraction procedure and suffix length.",
     (
         Column("sequence_id", TEXT, "the sequence"),
-        Column("procedure", TEXT, "`greedy`, `base` or `top-<k>`"),
+        Column("procedure", TEXT, "`greedy`, `base`, `top-<k>` or another decoding policy"),
         Column("suffix_tokens", INTEGER, "length of the suffix scored"),
         Column("log_score", REAL, "of generating the suffix; -inf if impossible", log=True),
     ),
@@ -175,7 +193,7 @@ GENERAL_SCORES = Table(
 _NULL = (
     Column("control_pool", TEXT, "pool the null comes from"),
     Column("decontaminated", FLAG, "members taken out of the pool, or the pool as drawn"),
-    Column("procedure", TEXT, "`greedy`, `base` or `top-<k>`"),
+    Column("procedure", TEXT, "`greedy`, `base`, `top-<k>` or another decoding policy"),
     Column("suffix_tokens", INTEGER, "length of the suffix"),
     Column("alpha", REAL, "requested false-positive rate"),
 )
@@ -273,7 +291,7 @@ VALIDITY = Table(
     "Realized false-positive rates over random re-splits of known non-members.",
     (
         Column("control_pool", TEXT, "pool that was split"),
-        Column("procedure", TEXT, "`greedy`, `base` or `top-<k>`"),
+        Column("procedure", TEXT, "`greedy`, `base`, `top-<k>` or another decoding policy"),
         Column("suffix_tokens", INTEGER, "length of the suffix"),
         Column("alpha", REAL, "requested rate"),
         Column("split", INTEGER, "number of the re-split"),

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -90,15 +90,14 @@ class Table:
     """The schema of one table.
 
     `key` columns together are unique. A column that is not in the schema is refused, unless its
-    name matches `family`, a pattern of numbered columns that all share the type of `member`.
+    name matches one of `families`: patterns, each with the column that all of a family are like.
     """
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    family: str | None = None
-    member: Column | None = None
+    families: Mapping[str, Column] = field(default_factory=dict, hash=False)
 
     def read(self, path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
         """Read and validate a Parquet file; dates become datetime64, token ids arrays of int32.
@@ -176,13 +175,10 @@ class Table:
         """
         known = {column.name: column for column in self.columns}
         unknown = [name for name in table.column_names if name not in known]
-        if self.family and self.member:
-            relatives = [name for name in unknown if re.fullmatch(self.family, name)]
-            known |= {
-                name: Column(name, self.member.type, self.member.meaning, log=self.member.log)
-                for name in relatives
-            }
-            unknown = [name for name in unknown if name not in known]
+        for pattern, member in self.families.items():
+            relatives = [name for name in unknown if re.fullmatch(pattern, name)]
+            known |= {name: replace(member, name=name) for name in relatives}
+        unknown = [name for name in unknown if name not in known]
         if unknown:
             raise InvalidTable(
                 f"{where}: unknown column {unknown[0]}; a {self.name} table has "
