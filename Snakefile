@@ -33,6 +33,9 @@ if config["propensity"]:
     include: "workflow/rules/propensity.smk"
 
 
+include: "workflow/rules/join.smk"
+
+
 rule all:
     """The calibrated audit of every model of the run."""
     default_target: True

@@ -3,7 +3,19 @@
 import pandas as pd
 import pytest
 
-from memfoil.tables import CENSUS_SCORES, TOKEN_SCORES, Provenance, write_in_shards
+from memfoil.errors import InvalidTable
+from memfoil.tables import (
+    CENSUS_SCORES,
+    TABLES,
+    TOKEN_SCORES,
+    Provenance,
+    footer,
+    read_share,
+    schema,
+    shards,
+    table_of,
+    write_in_shards,
+)
 
 
 class Killed(BaseException):
@@ -67,3 +79,42 @@ def test_numbered_columns_of_a_family_are_kept(tmp_path):
 def test_without_an_item_the_table_is_empty(tmp_path):
     stage(tmp_path / "t.parquet", [], n=0)
     assert CENSUS_SCORES.read(tmp_path / "t.parquet").empty
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 12])
+def test_shares_that_are_read_are_the_table_cut(tmp_path, monkeypatch, parts):
+    """Wherever what is read together ends."""
+    monkeypatch.setattr(shards, "ROWS_TOGETHER", 3)
+    path = tmp_path / "t.parquet"
+    stage(path, [], n=8)
+    own = [read_share(CENSUS_SCORES, path, (part, parts)) for part in range(1, parts + 1)]
+    pd.testing.assert_frame_equal(pd.concat(own, ignore_index=True), CENSUS_SCORES.read(path))
+    assert max(map(len, own)) - min(map(len, own)) <= 1
+    assert all(list(each.index) == list(range(len(each))) for each in own)
+
+
+def test_a_share_of_nothing_is_nothing(tmp_path):
+    stage(tmp_path / "t.parquet", [], n=0)
+    assert read_share(CENSUS_SCORES, tmp_path / "t.parquet", (2, 3)).empty
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_every_table_is_known_by_its_file(tmp_path, table):
+    table.write_parts([], tmp_path / "t.parquet", Provenance("any"))
+    assert table_of(tmp_path / "t.parquet") is table
+
+
+@pytest.mark.parametrize("reads", [footer, table_of, schema.provenance_of])
+@pytest.mark.parametrize("content", [None, b"", b"PAR1 cut", b"text"])
+def test_what_is_no_table_is_named(tmp_path, reads, content):
+    path = tmp_path / "t.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InvalidTable, match=f"{path}: not a readable Parquet file"):
+        reads(path)
+
+
+def test_a_table_of_another_program_is_named(tmp_path):
+    rows(1).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidTable, match="is no table of this version of memfoil"):
+        table_of(tmp_path / "t.parquet")

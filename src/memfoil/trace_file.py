@@ -62,7 +62,7 @@ def trace_file(
         table, parts = tables.TRACES, trace(frame, opened, seed=seed, mode=mode, reader=reader)
     table.write_parts(_shown(parts, len(frame)), out, tables.Provenance("trace", inputs, seed=seed))
     if page and reader is not None:
-        write_page(frame, tables.TRACES.read(out), reader, page, title=f"Traces in {index}")
+        write_page(frame, out, reader, page, title=f"Traces in {index}")
     return f"{out}: {len(frame):,} generations traced"
 
 

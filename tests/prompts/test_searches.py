@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from tiny_models import CHAT, KNOWN, UNKNOWN, byte_level, sentence_piece, tiny_gpt2, tiny_llama
 
@@ -17,7 +18,9 @@ from memfoil.tables import (
     MULTI_PREFIX,
     PROMPT_LOSSES,
     PROMPT_RUNS,
+    TARGETS,
     Provenance,
+    read_share,
 )
 from memfoil.workflow import _imported_files
 
@@ -134,6 +137,31 @@ def test_a_killed_stage_goes_on_where_it_stopped_and_ends_with_the_same_tables(
     for one, other in zip(whole, again, strict=True):
         pd.testing.assert_frame_equal(one, other)
     assert len(resumed) == len(whole[0]) + len(whole[3]) - 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("parts", [2, 3])
+def test_the_parts_joined_are_the_tables_of_one_job(knowing, known, tmp_path, parts):
+    """Also where there are more parts than targets."""
+    tables = (
+        PROMPT_RUNS, PROMPT_LOSSES, COMPRESSION, PROMPT_RUNS, PROMPT_LOSSES, MULTI_PREFIX,
+    )  # fmt: skip
+    TARGETS.write(
+        known.assign(pool="p", role="control", part="whole"), tmp_path / "targets", Provenance("t")
+    )
+
+    def written(part, parts):
+        own = read_share(TARGETS, tmp_path / "targets", (part, parts))
+        found = both(own, made(knowing, tmp_path / f"journal {part} of {parts}"))
+        paths = [tmp_path / f"{i}.{part} of {parts}" for i in range(len(tables))]
+        for table, frame_, path in zip(tables, found, paths, strict=True):
+            table.write(frame_, path, Provenance("t"))
+        return paths
+
+    pieces = zip(*(written(part, parts) for part in range(1, parts + 1)), strict=True)
+    for table, whole, own in zip(tables, written(1, 1), pieces, strict=True):
+        table.join(own, tmp_path / "joined", Provenance("t"))
+        assert pq.read_table(tmp_path / "joined").equals(pq.read_table(whole))
 
 
 def without_gaps(frame_: pd.DataFrame) -> list[dict]:

@@ -127,6 +127,12 @@ def test_no_generations(indexed, generations):
         assert list(all_spans(generations(), index)) == []
 
 
+@pytest.mark.parametrize("written", [[[]], [[], []], [[9, 8, 7, 6, 5]], [[], [9]]])
+def test_generations_of_which_nothing_occurs(indexed, generations, reader, written):
+    with indexed([[1, 2]], vocab_size=reader.vocab_size) as index:
+        assert traced(generations(*written), index, reader=reader).empty
+
+
 @pytest.mark.parametrize("bad", [-1, 10, 65_535])
 def test_ids_that_the_index_cannot_hold_are_refused_by_name(indexed, generations, bad):
     with (

@@ -73,8 +73,7 @@ rule census_scores:
         runtime=grows(240),
         gpu=gpus_of,
     params:
-        model=lambda wildcards: how_to_load(wildcards.model)
-        | on_backend(wildcards.model),
+        model=on_backend,
         prefix_tokens=CENSUS["prefix_tokens"],
         procedures=CENSUS["procedures"],
         top_k=config["scoring"]["top_k"],
@@ -104,7 +103,7 @@ rule census_searches:
         runtime=grows(480),
         gpu=gpus_of,
     params:
-        model=lambda wildcards: how_to_load(wildcards.model),
+        model=lambda wildcards: loading(wildcards.model),
         document=lambda wildcards: PAIRS[wildcards.pair].document,
         prefix_tokens=CENSUS["prefix_tokens"],
         near_verbatim=CENSUS["near_verbatim"],

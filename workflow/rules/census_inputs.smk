@@ -57,12 +57,6 @@ def of_each_pair(path):
     return tables
 
 
-def how_to_load(model):
-    """What loading a model takes."""
-    keys = ("revision", "dtype", "device", "start_of_text")
-    return {"folder": source_of(model)} | {key: SETTINGS[model][key] for key in keys}
-
-
 def windows_of(wildcards):
     tokenizer = SETTINGS[wildcards.model]["tokenizer"]
     return f"results/{RUN}/census/windows/{tokenizer}/{wildcards.pair}.parquet"

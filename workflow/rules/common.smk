@@ -64,9 +64,18 @@ def folder_of(name):
     return [source] if Path(source).is_dir() else []
 
 
-def on_backend(name):
-    """What runs a model that scores or samples."""
-    return {key: SETTINGS[name][key] for key in ("backend", "gpus")}
+def loading(name):
+    """How a model is loaded; None for no model."""
+    if name is None:
+        return None
+    kept = ("revision", "dtype", "device", "start_of_text")
+    return {"folder": source_of(name)} | {key: SETTINGS[name][key] for key in kept}
+
+
+def on_backend(wildcards):
+    """How a model that scores or samples is loaded, and what runs it."""
+    name = wildcards.model
+    return loading(name) | {key: SETTINGS[name][key] for key in ("backend", "gpus")}
 
 
 def is_trained_here(name):
@@ -131,8 +140,9 @@ def part_of(stage):
     return lambda wildcards: [int(wildcards.get("part", 1)), config["parts"][stage]]
 
 
-def parts_of(stage, path):
-    """The files of all parts of a stage, in order, as an input."""
+def parts_of(stage, table):
+    """The files of all parts of a stage's table, in order, as an input."""
+    path = f"{table}{infix(stage)}.parquet"
     return [
         path.replace("{part}", str(part))
         for part in range(1, config["parts"][stage] + 1)

@@ -3,6 +3,7 @@ with shown_once():
 
 
 SEARCH = "results/{run}/prompts/{extent}/{model}/{frame}"
+SEARCHED = infix("search")
 MEASURES = {
     "compression": ["compression", "compression_runs", "compression_losses"],
     "multi_prefix": ["multi_prefix", "multi_prefix_runs", "multi_prefix_losses"],
@@ -26,14 +27,6 @@ def targets_of(wildcards, table="targets"):
     """The targets of a searched model, or which of them are in the training text."""
     tokenizer = SETTINGS[wildcards.model]["tokenizer"]
     return f"results/{RUN}/prompts/{wildcards.extent}/{table}/{tokenizer}.parquet"
-
-
-def loading(name):
-    """How a model is loaded; None for no model."""
-    if name is None:
-        return None
-    kept = ("revision", "dtype", "device", "start_of_text")
-    return {"folder": source_of(name)} | {key: SETTINGS[name][key] for key in kept}
 
 
 def measured(wildcards):

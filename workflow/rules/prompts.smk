@@ -61,13 +61,14 @@ rule compression:
         targets=targets_of,
         model=lambda wildcards: folder_of(wildcards.model),
     output:
-        compression=f"{SEARCH}/compression.parquet",
-        compression_runs=f"{SEARCH}/compression_runs.parquet",
-        compression_losses=f"{SEARCH}/compression_losses.parquet",
+        **{
+            name: f"{SEARCH}/{name}{SEARCHED}.parquet"
+            for name in MEASURES["compression"]
+        },
     log:
-        "logs/{run}/compression/{extent}/{model}.{frame}.log",
+        f"logs/{{run}}/compression/{{extent}}/{{model}}.{{frame}}{SEARCHED}.log",
     benchmark:
-        "benchmarks/{run}/compression/{extent}/{model}.{frame}.tsv"
+        f"benchmarks/{{run}}/compression/{{extent}}/{{model}}.{{frame}}{SEARCHED}.tsv"
     conda:
         "../../envs/memfoil.yaml"
     resources:
@@ -81,7 +82,8 @@ rule compression:
         width=config["prompts"]["gcg"]["width"],
         steps=config["prompts"]["compression"]["steps"],
         longest=config["prompts"]["compression"]["longest"],
-        journal="results/{run}/prompts/journals/compression.{model}.{frame}.jsonl",
+        journal=f"results/{{run}}/prompts/journals/compression.{{model}}.{{frame}}{SEARCHED}.jsonl",
+        part=part_of("search"),
         seed=config["seed"],
         code=code_of("compression.py"),
     script:
@@ -94,13 +96,14 @@ rule multi_prefix:
         targets=targets_of,
         model=lambda wildcards: folder_of(wildcards.model),
     output:
-        multi_prefix=f"{SEARCH}/multi_prefix.parquet",
-        multi_prefix_runs=f"{SEARCH}/multi_prefix_runs.parquet",
-        multi_prefix_losses=f"{SEARCH}/multi_prefix_losses.parquet",
+        **{
+            name: f"{SEARCH}/{name}{SEARCHED}.parquet"
+            for name in MEASURES["multi_prefix"]
+        },
     log:
-        "logs/{run}/multi_prefix/{extent}/{model}.{frame}.log",
+        f"logs/{{run}}/multi_prefix/{{extent}}/{{model}}.{{frame}}{SEARCHED}.log",
     benchmark:
-        "benchmarks/{run}/multi_prefix/{extent}/{model}.{frame}.tsv"
+        f"benchmarks/{{run}}/multi_prefix/{{extent}}/{{model}}.{{frame}}{SEARCHED}.tsv"
     conda:
         "../../envs/memfoil.yaml"
     resources:
@@ -114,7 +117,8 @@ rule multi_prefix:
         width=config["prompts"]["gcg"]["width"],
         settings=config["prompts"]["multi_prefix"],
         embedding=config["prompts"]["embedding"],
-        journal="results/{run}/prompts/journals/multi_prefix.{model}.{frame}.jsonl",
+        journal=f"results/{{run}}/prompts/journals/multi_prefix.{{model}}.{{frame}}{SEARCHED}.jsonl",
+        part=part_of("search"),
         seed=config["seed"],
         code=code_of("multi_prefix.py"),
     script:

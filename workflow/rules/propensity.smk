@@ -96,18 +96,16 @@ rule propensity_generate:
         runtime=grows(240),
         gpu=gpus_of,
     params:
-        model=lambda wildcards: {"folder": source_of(wildcards.model)}
-        | {
-            key: SETTINGS[wildcards.model][key]
-            for key in ("revision", "dtype", "device", "start_of_text")
-        }
-        | on_backend(wildcards.model),
+        model=on_backend,
         tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
         decoding=PROPENSITY["decoding"],
         seed=config["seed"],
         code=code_of("propensity_generate.py"),
     script:
         "../scripts/propensity_generate.py"
+
+
+TRACED = infix("trace")
 
 
 rule propensity_trace:
@@ -118,20 +116,14 @@ rule propensity_trace:
             text_index(wildcards.text, reads(wildcards.model))
         ),
     output:
-        spans="results/{run}/propensity/{model}/{text}/spans.parquet",
-        traces="results/{run}/propensity/{model}/{text}/traces.parquet",
-        reproduction="results/{run}/propensity/{model}/{text}/reproduction.parquet",
-        page=report(
-            "results/{run}/propensity/{model}/{text}/traces.html",
-            caption="../report/propensity_traces.rst",
-            category="Propensity",
-            subcategory="{model}",
-            labels={"page": "traces in the {text} text"},
-        ),
+        **{
+            name: f"results/{{run}}/propensity/{{model}}/{{text}}/{name}{TRACED}.parquet"
+            for name in ["spans", "traces", "reproduction"]
+        },
     log:
-        "logs/{run}/propensity/trace/{model}.{text}.log",
+        f"logs/{{run}}/propensity/trace/{{model}}.{{text}}{TRACED}.log",
     benchmark:
-        "benchmarks/{run}/propensity/trace/{model}.{text}.tsv"
+        f"benchmarks/{{run}}/propensity/trace/{{model}}.{{text}}{TRACED}.tsv"
     conda:
         "../../envs/memfoil.yaml"
     resources:
@@ -140,10 +132,40 @@ rule propensity_trace:
     params:
         index=lambda wildcards: text_index(wildcards.text, reads(wildcards.model)),
         tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
+        part=part_of("trace"),
         seed=config["seed"],
         code=code_of("propensity_trace.py"),
     script:
         "../scripts/propensity_trace.py"
+
+
+rule propensity_page:
+    """A page to look at the longest traces of a model in one text."""
+    input:
+        generations="results/{run}/propensity/{model}/generations.parquet",
+        traces="results/{run}/propensity/{model}/{text}/traces.parquet",
+    output:
+        page=report(
+            "results/{run}/propensity/{model}/{text}/traces.html",
+            caption="../report/propensity_traces.rst",
+            category="Propensity",
+            subcategory="{model}",
+            labels={"page": "traces in the {text} text"},
+        ),
+    log:
+        "logs/{run}/propensity/page/{model}.{text}.log",
+    benchmark:
+        "benchmarks/{run}/propensity/page/{model}.{text}.tsv"
+    conda:
+        "../../envs/memfoil.yaml"
+    resources:
+        mem_mb=grows(4000),
+        runtime=grows(60),
+    params:
+        tokenizer=lambda wildcards: tokens_of(reads(wildcards.model)),
+        code=code_of("propensity_page.py"),
+    script:
+        "../scripts/propensity_page.py"
 
 
 rule propensity_tables:
@@ -291,7 +313,12 @@ rule propensity_models:
 PROPENSITY_RESULTS = [
     f"results/{RUN}/propensity/{name}/{file}"
     for name in config["models"]
-    for file in ["summary.md", *(f"{figure}.svg" for figure in PROPENSITY_FIGURES)]
+    for file in [
+        "summary.md",
+        *(f"{figure}.svg" for figure in PROPENSITY_FIGURES),
+        "training/traces.html",
+        *(["foil/traces.html"] if has_foil() else []),
+    ]
 ] + [
     f"results/{RUN}/propensity/{name}/minus/{config['models'][0]}.parquet"
     for name in config["models"][1:]

@@ -26,10 +26,8 @@ SCORED = infix("score")
 rule score:
     """Teacher-forced log-probabilities of every suffix token under one model."""
     input:
-        sequences=lambda wildcards: expand(
-            "results/{run}/sequences/{tokenizer}.parquet",
-            run=wildcards.run,
-            tokenizer=SETTINGS[wildcards.model]["tokenizer"],
+        sequences=lambda wildcards: (
+            f"results/{RUN}/sequences/{SETTINGS[wildcards.model]['tokenizer']}.parquet"
         ),
         model=lambda wildcards: folder_of(wildcards.model),
     output:
@@ -46,44 +44,13 @@ rule score:
         runtime=grows(240),
         gpu=gpus_of,
     params:
-        source=lambda wildcards: source_of(wildcards.model),
-        revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
-        backend=lambda wildcards: SETTINGS[wildcards.model]["backend"],
-        gpus=lambda wildcards: SETTINGS[wildcards.model]["gpus"],
-        dtype=lambda wildcards: SETTINGS[wildcards.model]["dtype"],
-        device=lambda wildcards: SETTINGS[wildcards.model]["device"],
-        start_of_text=lambda wildcards: SETTINGS[wildcards.model]["start_of_text"],
+        model=on_backend,
         part=part_of("score"),
         top_k=config["scoring"]["top_k"],
         policies=config["scoring"]["policies"],
         code=code_of("score.py"),
     script:
         "../scripts/score.py"
-
-
-if config["parts"]["score"] > 1:
-
-    rule join_token_scores:
-        """The token scores of all parts in one table."""
-        input:
-            parts=parts_of(
-                "score", f"results/{{run}}/token_scores/{{model}}{SCORED}.parquet"
-            ),
-        output:
-            token_scores="results/{run}/token_scores/{model}.parquet",
-        log:
-            "logs/{run}/join_token_scores/{model}.log",
-        benchmark:
-            "benchmarks/{run}/join_token_scores/{model}.tsv"
-        conda:
-            "../../envs/memfoil.yaml"
-        resources:
-            mem_mb=grows(2000),
-            runtime=grows(60),
-        params:
-            code=code_of("join_token_scores.py"),
-        script:
-            "../scripts/join_token_scores.py"
 
 
 rule scores:

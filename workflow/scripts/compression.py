@@ -4,7 +4,7 @@ from memfoil.prompts.searches import Searches, compress
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
-    targets = tables.TARGETS.read(job.input.targets)
+    targets = tables.read_share(tables.TARGETS, job.input.targets, job.params.part)
     searches = Searches(
         models.load(**job.params.model),
         job.wildcards.frame,

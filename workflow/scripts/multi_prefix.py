@@ -5,7 +5,7 @@ from memfoil.prompts.searches import Searches, find_prefixes
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
-    targets = tables.TARGETS.read(job.input.targets)
+    targets = tables.read_share(tables.TARGETS, job.input.targets, job.params.part)
     embedder = load_embedder(**job.params.embedding)
     searches = Searches(
         models.load(**job.params.model),

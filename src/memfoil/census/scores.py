@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from memfoil.errors import InvalidConfiguration
 from memfoil.models import Model
 from memfoil.scoring import derive, teacher_forced
-from memfoil.tables import CENSUS_SCORES, CENSUS_WINDOWS, Provenance, write_in_shards
+from memfoil.tables import CENSUS_SCORES, CENSUS_WINDOWS, Provenance, footer, write_in_shards
 
 SHARD = 4096  # windows
 
@@ -54,7 +53,7 @@ def score_windows(
             ]
         )
 
-    shards = -(-pq.ParquetFile(windows).metadata.num_rows // SHARD)
+    shards = -(-footer(windows).num_rows // SHARD)
     parts = progress(CENSUS_WINDOWS.read_parts(windows, SHARD), "scoring windows", shards)
     write_in_shards(parts, work, CENSUS_SCORES, path, provenance)
 

@@ -182,15 +182,16 @@ def find_prefixes(
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Multi-prefix memorization of every target (see `multi_prefix.search_prefixes`).
 
+    Each target reaches the model alone, so that none depends on which others are there.
+
     Returns
     -------
     PROMPT_RUNS, PROMPT_LOSSES and MULTI_PREFIX frames
     """
-    listed = list(targets_of(targets))
-    recalls = recall(searches.model, [target.token_ids for target in listed])
     records: list[Record] = []
     rows = []
-    for target, known in progress(list(zip(listed, recalls, strict=True)), "finding prefixes"):
+    for target in progress(list(targets_of(targets)), "finding prefixes"):
+        (known,) = recall(searches.model, [target.token_ids])
         own: list[Record] = []
 
         def attempt(run: int, target: Target = target, own: Any = own) -> tuple[str, bool]:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
 from memfoil.errors import InvalidTable
 from memfoil.models import Model, Sequence, TokenScores
 from memfoil.policies import column_of, policy_of
-from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, share, write_in_shards
+from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, footer, share, write_in_shards
 
 CHUNK = 1024  # sequences whose scores are kept together
 
@@ -51,7 +50,7 @@ def write_token_scores(
     InvalidModel, InvalidConfiguration
         As `model.score` does.
     """
-    chunks = -(-pq.ParquetFile(sequences).metadata.num_rows // CHUNK)
+    chunks = -(-footer(sequences).num_rows // CHUNK)
     if not chunks:
         raise InvalidTable(f"{sequences}: there is no sequence to score")
     own = share(chunks, *part)

@@ -3,6 +3,9 @@
 `python -m memfoil.tables` prints the schemas as Markdown (docs/tables.md).
 """
 
+from pathlib import Path
+
+from memfoil.errors import InvalidTable
 from memfoil.tables.audit import (
     CLAIMS,
     CONTAMINATION,
@@ -68,12 +71,13 @@ from memfoil.tables.schema import (
     Table,
     atomic,
     digest,
+    footer,
     input_name,
     parameters_digest,
     provenance_of,
 )
 from memfoil.tables.seal import is_sound
-from memfoil.tables.shards import share, write_in_shards
+from memfoil.tables.shards import read_share, share, write_in_shards
 from memfoil.tables.tracing import (
     GENERATIONS,
     REPRODUCTION,
@@ -136,6 +140,21 @@ TABLES = (
     PREFIX_HALVES,
     PROMPT_CRITERIA,
 )
+
+
+def table_of(path: str | Path) -> Table:
+    """The table that a file says it is.
+
+    Raises
+    ------
+    InvalidTable
+        If the file is not Parquet, or was not written by this version of memfoil.
+    """
+    name = (footer(path).metadata or {}).get(NAME.encode(), b"").decode()
+    for table in TABLES:
+        if table.name == name:
+            return table
+    raise InvalidTable(f"{path}: is no table of this version of memfoil; make it again")
 
 
 def markdown() -> str:
@@ -214,11 +233,14 @@ __all__ = [
     "Table",
     "atomic",
     "digest",
+    "footer",
     "input_name",
     "is_sound",
     "markdown",
     "parameters_digest",
     "provenance_of",
+    "read_share",
     "share",
+    "table_of",
     "write_in_shards",
 ]

@@ -99,8 +99,15 @@ class Table:
     key: tuple[str, ...]
     families: Mapping[str, Column] = field(default_factory=dict, hash=False)
 
-    def read(self, path: str | Path, columns: list[str] | None = None) -> pd.DataFrame:
+    def read(
+        self,
+        path: str | Path,
+        columns: list[str] | None = None,
+        where: pc.Expression | None = None,
+    ) -> pd.DataFrame:
         """Read and validate a Parquet file; dates become datetime64, token ids arrays of int32.
+
+        Only these columns, and only the rows where the expression holds, if they are given.
 
         Raises
         ------
@@ -108,7 +115,9 @@ class Table:
             If the file is missing or damaged, or does not fit this schema.
         """
         try:
-            table = pq.read_table(path, columns=columns, page_checksum_verification=True)
+            table = pq.read_table(
+                path, columns=columns, filters=where, page_checksum_verification=True
+            )
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from error
         return self.validate(table, str(path), complete=columns is None).to_pandas(
@@ -305,6 +314,20 @@ def parameters_digest(parameters: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(parameters, sort_keys=True).encode()).hexdigest()
 
 
+def footer(path: str | Path) -> pq.FileMetaData:
+    """What stands at the end of a Parquet file: how many rows it has, and its writer's notes.
+
+    Raises
+    ------
+    InvalidTable
+        If the file is missing, or not Parquet.
+    """
+    try:
+        return pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
 def provenance_of(path: str | Path) -> dict[str, Any]:
     """The provenance that `Table.write` put into a Parquet file.
 
@@ -313,10 +336,7 @@ def provenance_of(path: str | Path) -> dict[str, Any]:
     InvalidTable
         If the file is not Parquet, or was not written by memfoil.
     """
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from error
+    metadata = footer(path).metadata or {}
     if b"memfoil" not in metadata:
         raise InvalidTable(f"{path}: holds no provenance; it was not written by memfoil")
     return json.loads(metadata[b"memfoil"])

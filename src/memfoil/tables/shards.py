@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from memfoil.tables.schema import Provenance, Table
+from memfoil.tables.schema import ROWS_TOGETHER, Provenance, Table, footer
 
 Item = TypeVar("Item")
 
@@ -18,6 +18,27 @@ Item = TypeVar("Item")
 def share(items: int, part: int, parts: int) -> range:
     """The places of the items that one of several parts takes, from part 1; sizes differ by one."""
     return range(items * (part - 1) // parts, items * part // parts)
+
+
+def read_share(table: Table, path: str | Path, part: tuple[int, int]) -> pd.DataFrame:
+    """The rows of a table that one of several parts takes; memory holds little else.
+
+    Parameters
+    ----------
+    part : (int, int)
+        Which of how many parts, from 1. Where there are more parts than rows some get none.
+
+    Raises
+    ------
+    InvalidTable
+        As `Table.read` does.
+    """
+    own = share(footer(path).num_rows, *part)
+    first, kept = 0, []
+    for rows in table.read_parts(path, ROWS_TOGETHER):
+        kept.append(rows[max(own.start - first, 0) : max(own.stop - first, 0)])
+        first += len(rows)
+    return pd.concat(kept, ignore_index=True) if kept else table.read(path)
 
 
 def write_in_shards(

@@ -9,8 +9,9 @@ from typing import Any
 import jinja2
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
-from memfoil.tables import atomic
+from memfoil.tables import TRACES, atomic
 from memfoil.tracing.reproduction import LONG, LOOPS_FROM
 from memfoil.tracing.words import Reader
 
@@ -22,14 +23,23 @@ MARGIN_TOKENS = 60
 
 def write_page(
     generations: pd.DataFrame,
-    traces: pd.DataFrame,
+    traces: str | Path,
     reader: Reader,
     path: str | Path,
     title: str,
 ) -> None:
-    """Write the page of a run: to a temporary name, then renamed. See `page`."""
+    """Write the page of a run: to a temporary name, then renamed. See `page`.
+
+    Parameters
+    ----------
+    traces : path of a TRACES table
+        Of its windows memory holds those of the generations shown.
+    """
+    longest = _longest(TRACES.read(traces, columns=["generation_id", "start", "end"]))
+    shown = longest.nlargest(MOST_GENERATIONS).index.tolist()
+    rows = TRACES.read(traces, where=pc.field("generation_id").isin(shown))
     with atomic(path) as temporary:
-        temporary.write_text(page(generations, traces, reader, title), encoding="utf-8")
+        temporary.write_text(page(generations, rows, reader, title), encoding="utf-8")
 
 
 def page(generations: pd.DataFrame, traces: pd.DataFrame, reader: Reader, title: str) -> str:
@@ -43,11 +53,9 @@ def page(generations: pd.DataFrame, traces: pd.DataFrame, reader: Reader, title:
     ----------
     generations, traces : GENERATIONS and TRACES frames
     """
-    tokens = traces["end"] - traces["start"]
-    longest = tokens.groupby(traces["generation_id"]).max()
     frame = generations.assign(
         order=np.arange(len(generations)),
-        longest=generations["generation_id"].map(longest).fillna(0).astype(int),
+        longest=generations["generation_id"].map(_longest(traces)).fillna(0).astype(int),
     )
     shown = frame.sort_values("longest", ascending=False, kind="stable")[:MOST_GENERATIONS]
     mine = dict(iter(traces.groupby("generation_id")))
@@ -68,6 +76,11 @@ def page(generations: pd.DataFrame, traces: pd.DataFrame, reader: Reader, title:
         if omitted
         else f"All {len(frame)} generations of the run.",
     )
+
+
+def _longest(spans: pd.DataFrame) -> pd.Series:
+    """Tokens of the longest span of each generation."""
+    return (spans["end"] - spans["start"]).groupby(spans["generation_id"]).max()
 
 
 def _generation(row: dict[Any, Any], traces: pd.DataFrame, reader: Reader) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def _visible(
         "".join(unicodedata.normalize("NFKD", pieces[id_]).split()).encode("ascii", "ignore")
         for id_ in used.tolist()
     ]
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(part) for part in parts])])
+    lengths = np.array([len(part) for part in parts], np.int64)
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.diff(ends)[number])])
     text = np.empty(before[-1], np.uint8)
     _spell(np.frombuffer(b"".join(parts), np.uint8), ends, number, text)
