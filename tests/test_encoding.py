@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from small_models import TEXT, small_tokenizer
 
 from memfoil.encoding import encode
-from memfoil.sampling import sequences
+from memfoil.sampling.sequences import sequences
 
 TOKENIZER = small_tokenizer("<s> $A")
 texts = st.lists(

@@ -94,7 +94,7 @@ def test_another_alpha_reruns_calibration_and_after(finished):
     [
         ("stats/conformal.py", {"calibrate", "validity"}, {"train", "score", "index", "draw"}),
         ("scoring/__init__.py", {"score", "scores", "calibrate"}, {"train", "index", "draw"}),
-        ("sampling.py", {"passages", "draw", "sequences"}, {"documents"}),
+        ("sampling/draws.py", {"draw", "sequences"}, {"documents", "passages"}),
     ],
 )
 def test_editing_a_module_reruns_the_stages_that_use_it(finished, module, reruns, keeps):

@@ -1,9 +1,10 @@
-from memfoil import sampling, tables
+from memfoil import tables
+from memfoil.sampling.draws import draw
 from memfoil.workflow import stage
 
 with stage(snakemake) as job:
     splits = job.input.get("splits")
-    draws, left_out = sampling.draw(
+    draws, left_out = draw(
         tables.PASSAGES.read(job.input.passages),
         {pool.pop("name"): pool for pool in job.params.pools},
         seed=job.params.seed,

@@ -1,81 +1,22 @@
-"""Passages by date, drawn into pools by one rule, and cut into sequences by a tokenizer."""
+"""Passages drawn into pools of candidates and controls, all by the same rule."""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
-from memfoil.encoding import encode
-from memfoil.errors import InvalidConfiguration, InvalidDocuments, InvalidModel
-from memfoil.tables import DRAWS, LEFT_OUT, PASSAGES, SEQUENCES
+from memfoil.errors import InvalidConfiguration
+from memfoil.sampling.left_out import listed
+from memfoil.tables import DRAWS
 
-SHORT_DOCUMENT = "document shorter than a passage"
-REMAINDER = "rest of a document, shorter than a passage"
 CROWDED = "document has max_per_document passages in the pool already"
 SMALL_POOL = "pool smaller than asked for"
-SHORT_PASSAGE = "passage has too few tokens"
 POOL_KEYS = ("role", "passages", "from", "to", "sources", "split")
 ROLES = ("candidate", "control")
-
-
-def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cut documents into consecutive passages of `words` words between white space.
-
-    A passage runs from the first character of its first word to the last of its last:
-    `text == document_text[start_char:end_char]`, character for character.
-
-    Returns
-    -------
-    passages, left_out : DataFrame
-        PASSAGES and LEFT_OUT tables; what follows the last whole passage of a document, and
-        documents without one, are left out.
-
-    Raises
-    ------
-    InvalidConfiguration
-        If `words` is not positive.
-    InvalidDocuments
-        If no document is long enough.
-    """
-    if words < 1:
-        raise InvalidConfiguration(f"passages: words is {words}; it must be at least 1")
-    rows: list[tuple[int, int, int]] = []
-    left_out: list[tuple[str, str, str]] = []
-    longest = 0
-    names, texts = documents["document_id"].tolist(), documents["text"].tolist()
-    for row, (name, text) in enumerate(zip(names, texts, strict=True)):
-        spans = [match.span() for match in re.finditer(r"\S+", text)]
-        longest = max(longest, len(spans))
-        whole = len(spans) // words * words
-        rows += [
-            (row, spans[first][0], spans[first + words - 1][1]) for first in range(0, whole, words)
-        ]
-        rest = f"{len(spans) - whole} of {words} words"
-        if not whole:
-            left_out.append((name, SHORT_DOCUMENT, rest))
-        elif whole < len(spans):
-            left_out.append((_passage_id(name, spans[whole][0], spans[-1][1]), REMAINDER, rest))
-    if not rows:
-        raise InvalidDocuments(
-            f"passages: no document has the {words} words of a passage (the longest has "
-            f"{longest}); choose fewer words or longer documents"
-        )
-    order, starts, ends = map(list, zip(*rows, strict=True))
-    # The columns first: a long text taken once for each of its passages would fill the memory.
-    passages = documents[["document_id", "date", "source"]].iloc[order].reset_index(drop=True)
-    passages["passage_id"] = [_passage_id(names[row], start, end) for row, start, end in rows]
-    passages["start_char"], passages["end_char"] = starts, ends
-    passages["text"] = [texts[row][start:end] for row, start, end in rows]
-    return passages[[column.name for column in PASSAGES.columns]], _left_out(left_out)
-
-
-def _passage_id(document_id: str, start: int, end: int) -> str:
-    return f"{document_id}:{start}-{end}"
 
 
 def draw(
@@ -136,7 +77,7 @@ def draw(
         left_out += [(passage, CROWDED, name) for passage in crowded["passage_id"]]
         draws.append(drawn.assign(pool=name, role=pool["role"], draw=range(1, len(drawn) + 1)))
     columns = [column.name for column in DRAWS.columns]
-    return pd.concat(draws, ignore_index=True)[columns], _left_out(left_out)
+    return pd.concat(draws, ignore_index=True)[columns], listed(left_out)
 
 
 def _walk(
@@ -252,97 +193,3 @@ def _refuse_shared(name: str, eligible: pd.DataFrame, opened: dict[str, str]) ->
                 "set their dates, sources or splits apart"
             )
         opened[passage] = name
-
-
-def sequences(
-    draws: pd.DataFrame,
-    passages: pd.DataFrame,
-    tokenizer: Any,
-    *,
-    prefix_tokens: int,
-    suffix_tokens: int,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cut each drawn passage into its first `prefix_tokens + suffix_tokens` tokens.
-
-    The whole passage is tokenized once, without start-of-text, so prefix and suffix are pieces
-    of one tokenization; a start-of-text token is the model's affair and never counted here.
-
-    Parameters
-    ----------
-    draws, passages : DataFrame
-        DRAWS and PASSAGES tables.
-    tokenizer : fast tokenizer of transformers
-
-    Returns
-    -------
-    sequences, left_out : DataFrame
-        SEQUENCES and LEFT_OUT tables, in the order of the draws. `text` holds exactly the
-        characters that the tokens cover (a character cut by the last token is whole in it).
-
-    Raises
-    ------
-    InvalidConfiguration
-        If a length is not positive.
-    InvalidModel
-        If no drawn passage has enough tokens.
-    """
-    if prefix_tokens < 1 or suffix_tokens < 1:
-        raise InvalidConfiguration(
-            f"sampling: prefix_tokens {prefix_tokens} and suffix_tokens {suffix_tokens} must both "
-            "be at least 1"
-        )
-    needed = prefix_tokens + suffix_tokens
-    drawn = draws.merge(passages, on="passage_id", how="left", validate="one_to_one")
-    encoded = encode(tokenizer, drawn["text"].tolist())
-    lengths = [len(one.token_ids) for one in encoded]
-    left_out = [
-        (name, SHORT_PASSAGE, f"{length} of {needed}")
-        for name, length in zip(drawn["passage_id"].tolist(), lengths, strict=True)
-        if length < needed
-    ]
-    long_enough = [row for row, length in enumerate(lengths) if length >= needed]
-    if not long_enough:
-        raise InvalidModel(
-            f"sampling: no drawn passage has {needed} tokens; choose more words per passage, or a "
-            "shorter prefix or suffix"
-        )
-    kept = drawn.iloc[long_enough].reset_index(drop=True)
-    kept = kept.rename(columns={"passage_id": "sequence_id"})
-    cuts = [encoded[row] for row in long_enough]
-    kept["token_ids"] = [one.token_ids[:needed] for one in cuts]
-    kept["prefix_tokens"] = prefix_tokens
-    kept["text"] = [
-        text[: one.ends[needed - 1]] for text, one in zip(kept["text"], cuts, strict=True)
-    ]
-    return kept[[column.name for column in SEQUENCES.columns]], _left_out(left_out)
-
-
-def older_documents(
-    documents: pd.DataFrame, draws: pd.DataFrame, passages: pd.DataFrame, tokenizer: Any
-) -> pd.DataFrame:
-    """The documents that are older than every control, as token ids: a CORPUS frame.
-
-    Where the training text cannot be had this is what is known of it: text of the same kind that
-    the controls may repeat.
-
-    Raises
-    ------
-    InvalidDocuments
-        If no document is older.
-    """
-    controls = draws.loc[draws["role"] == "control", "passage_id"]
-    first = passages.loc[passages["passage_id"].isin(controls), "date"].min()
-    older = documents[documents["date"] < first]
-    if older.empty:
-        raise InvalidDocuments(
-            f"decontamination: no document is older than the first control, of {first:%Y-%m-%d}; "
-            "name an index of the training text"
-        )
-    encoded = encode(tokenizer, older["text"].tolist())
-    return pd.DataFrame(
-        {"document_id": older["document_id"], "token_ids": [one.token_ids for one in encoded]}
-    ).reset_index(drop=True)
-
-
-def _left_out(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=[column.name for column in LEFT_OUT.columns], dtype="str")
