@@ -6,12 +6,16 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from memfoil import __version__
 from memfoil.errors import InvalidConfiguration, MemfoilError
+
+Answer = tuple[str, int]
+"""What a command prints, and its exit status."""
+Command = Callable[[argparse.Namespace], Answer]
 
 CALIBRATE = """\
 Judge candidates by matched non-members (controls) at a fixed false-positive rate.
@@ -73,18 +77,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 when it succeeds, 1 when an audit finds what does not match, 2 after a user's mistake or on
     a full disk.
     """
-    status: int | None = None
+    status = 0
     try:
         arguments = _parser().parse_args(argv)
-        status = arguments.run(arguments)
-        sys.stdout.flush()
+        answer, status = arguments.run(arguments)
+        print(answer, flush=True)  # noqa: T201
     except BrokenPipeError:  # whoever reads the output, such as `head`, has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (MemfoilError, OSError) as error:
         message = " ".join(str(error).split())
         print(f"memfoil: {message}", file=sys.stderr)  # noqa: T201
         return 2
-    return status or 0
+    return status
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,13 +100,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="memfoil", description="Calibrated verification of memorization.")
     parser.add_argument("--version", action="version", version=f"memfoil {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    calibrate = commands.add_parser(
-        "calibrate",
-        help="judge a table of scores at a fixed false-positive rate",
-        description=CALIBRATE,
-        epilog=JSON,
+    _add_calibrate(commands)
+    index = commands.add_parser("index", help="build an index of a corpus")
+    _add_build(index.add_subparsers(title="commands", required=True, metavar="COMMAND"))
+    _add_trace(commands)
+    _add_audit(commands)
+    _add_plan(commands)
+    return parser
+
+
+def _command(
+    commands: Any, name: str, run: Command, about: str, text: str = "", epilog: str = ""
+) -> argparse.ArgumentParser:
+    """A command that `run` answers: `about` in the list of commands, `text` on its own page."""
+    command = commands.add_parser(
+        name,
+        help=about,
+        description=text,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_calibrate(commands: Any) -> None:
+    about = "judge a table of scores at a fixed false-positive rate"
+    calibrate = _command(commands, "calibrate", _calibrate, about, CALIBRATE, JSON)
     calibrate.add_argument("scores", metavar="SCORES", help="Parquet or CSV file")
     calibrate.add_argument(
         "--alpha",
@@ -117,23 +141,10 @@ def _parser() -> argparse.ArgumentParser:
         "controls, not only on average",
     )
     calibrate.add_argument("--json", action="store_true", help="print JSON")
-    calibrate.set_defaults(run=_calibrate)
-    _add_index(commands)
-    _add_trace(commands)
-    _add_audit(commands)
-    _add_plan(commands)
-    return parser
 
 
-def _add_index(commands: Any) -> None:
-    index = commands.add_parser("index", help="build an index of a corpus")
-    actions = index.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    build = actions.add_parser(
-        "build",
-        help="from a table of token ids",
-        description=INDEX,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _add_build(commands: Any) -> None:
+    build = _command(commands, "build", _build_index, "from a table of token ids", INDEX)
     build.add_argument("--tokens", required=True, metavar="FILE", help="the corpus, Parquet")
     build.add_argument("--out", "--index", required=True, metavar="DIR", help="the index")
     build.add_argument(
@@ -147,16 +158,11 @@ def _add_index(commands: Any) -> None:
     build.add_argument(
         "--shards", type=int, default=1, metavar="N", help="parts, built at a time: less memory"
     )
-    build.set_defaults(run=_build_index)
 
 
 def _add_trace(commands: Any) -> None:
-    trace = commands.add_parser(
-        "trace",
-        help="find the spans of generations that occur in an index",
-        description=TRACE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    about = "find the spans of generations that occur in an index"
+    trace = _command(commands, "trace", _trace, about, TRACE)
     trace.add_argument(
         "--index",
         required=True,
@@ -183,48 +189,30 @@ def _add_trace(commands: Any) -> None:
     )
     trace.add_argument("--seed", type=int, default=1, help="for the documents of frequent spans")
     trace.add_argument("--page", metavar="FILE", help="also write an HTML page to look at")
-    trace.set_defaults(run=_trace)
 
 
 def _add_audit(commands: Any) -> None:
-    audit = commands.add_parser(
-        "audit",
-        help="check that tables are whole and made from the inputs that lie there",
-        description=AUDIT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    about = "check that tables are whole and made from the inputs that lie there"
+    audit = _command(commands, "audit", _audit, about, AUDIT)
     audit.add_argument("results", metavar="RESULTS", help="a folder of results, or one table")
     audit.add_argument("--json", action="store_true", help="print JSON")
-    audit.set_defaults(run=_audit)
-    show = commands.add_parser(
-        "show", help="say what a table is, who made it from what, and how it begins"
-    )
+    about = "say what a table is, who made it from what, and how it begins"
+    show = _command(commands, "show", _show, about)
     show.add_argument("table", metavar="TABLE", help="a Parquet file of a run")
-    show.set_defaults(run=_show)
-    export = commands.add_parser(
-        "export", help="put the scores and conclusions of a run, without texts, into one file"
-    )
+    about = "put the scores and conclusions of a run, without texts, into one file"
+    export = _command(commands, "export", _export, about)
     export.add_argument("run_folder", metavar="RUN", help="results/<run>")
     export.add_argument("--to", required=True, metavar="FILE", help="the zip file written")
-    export.set_defaults(run=_export)
-    verify = commands.add_parser(
-        "verify", help="compute the conclusions of an export again from its scores"
-    )
+    about = "compute the conclusions of an export again from its scores"
+    verify = _command(commands, "verify", _verify, about)
     verify.add_argument("archive", metavar="FILE", help="what memfoil export wrote")
     verify.add_argument("--json", action="store_true", help="print JSON")
-    verify.set_defaults(run=_verify)
 
 
 def _add_plan(commands: Any) -> None:
-    plan = commands.add_parser(
-        "plan",
-        help="say what a run costs",
-        description=PLAN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    plan = _command(commands, "plan", _plan, "say what a run costs", PLAN)
     plan.add_argument("config", metavar="CONFIG", help="YAML file")
     plan.add_argument("--gpu", default="h100", help="a100, h100 (default), h200 or l40s")
-    plan.set_defaults(run=_plan)
 
 
 def _rate(text: str) -> Fraction | float:
@@ -234,66 +222,64 @@ def _rate(text: str) -> Fraction | float:
         raise argparse.ArgumentTypeError(f"{text} is not a number") from None
 
 
-def _calibrate(arguments: argparse.Namespace) -> None:
+def _calibrate(arguments: argparse.Namespace) -> Answer:
     from memfoil import judge
 
     judgements = judge.judge(arguments.scores, arguments.alpha, arguments.confidence)
     if arguments.json:
-        print(json.dumps(judge.as_json(judgements), indent=2, allow_nan=False))  # noqa: T201
-    else:
-        texts = [judge.as_text(judgement, arguments.scores) for judgement in judgements]
-        print("\n\n".join(texts))  # noqa: T201
+        return json.dumps(judge.as_json(judgements), indent=2, allow_nan=False), 0
+    return "\n\n".join(judge.as_text(each, arguments.scores) for each in judgements), 0
 
 
-def _build_index(arguments: argparse.Namespace) -> None:
+def _build_index(arguments: argparse.Namespace) -> Answer:
     from memfoil.build_index import build_index
 
-    print(build_index(**_options(arguments)))  # noqa: T201
+    return build_index(**_options(arguments)), 0
 
 
-def _trace(arguments: argparse.Namespace) -> None:
+def _trace(arguments: argparse.Namespace) -> Answer:
     from memfoil.trace_file import trace_file
 
-    print(trace_file(**_options(arguments)))  # noqa: T201
-
-
-def _audit(arguments: argparse.Namespace) -> int:
-    from memfoil.audit.chain import audit
-
-    found = audit(arguments.results)
-    print(json.dumps(found.as_json(), indent=2) if arguments.json else found.as_text())  # noqa: T201
-    return int(not found.holds)
-
-
-def _show(arguments: argparse.Namespace) -> None:
-    from memfoil.audit.show import show
-
-    print(show(arguments.table))  # noqa: T201
-
-
-def _plan(arguments: argparse.Namespace) -> None:
-    from memfoil.plan import plan
-
-    print(plan(arguments.config, arguments.gpu))  # noqa: T201
-
-
-def _export(arguments: argparse.Namespace) -> None:
-    from memfoil.audit.export import export
-
-    print(export(arguments.run_folder, arguments.to))  # noqa: T201
-
-
-def _verify(arguments: argparse.Namespace) -> int:
-    from memfoil.audit.verify import verify
-
-    checked, problems = verify(arguments.archive)
-    if arguments.json:
-        print(json.dumps({"holds": not problems, "checked": checked, "problems": problems}))  # noqa: T201
-    else:
-        verdict = "Does not match." if problems else "Everything matches."
-        print("\n".join([*(f"computed again: {n}" for n in checked), *problems, verdict]))  # noqa: T201
-    return int(bool(problems))
+    return trace_file(**_options(arguments)), 0
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(arguments).items() if name != "run"}
+
+
+def _audit(arguments: argparse.Namespace) -> Answer:
+    from memfoil.audit.chain import audit
+
+    found = audit(arguments.results)
+    text = json.dumps(found.as_json(), indent=2) if arguments.json else found.as_text()
+    return text, int(not found.holds)
+
+
+def _show(arguments: argparse.Namespace) -> Answer:
+    from memfoil.audit.show import show
+
+    return show(arguments.table), 0
+
+
+def _export(arguments: argparse.Namespace) -> Answer:
+    from memfoil.audit.export import export
+
+    return export(arguments.run_folder, arguments.to), 0
+
+
+def _verify(arguments: argparse.Namespace) -> Answer:
+    from memfoil.audit.verify import verify
+
+    checked, problems = verify(arguments.archive)
+    status = int(bool(problems))
+    if arguments.json:
+        found = {"holds": not problems, "checked": checked, "problems": problems}
+        return json.dumps(found), status
+    verdict = "Does not match." if problems else "Everything matches."
+    return "\n".join([*(f"computed again: {name}" for name in checked), *problems, verdict]), status
+
+
+def _plan(arguments: argparse.Namespace) -> Answer:
+    from memfoil.plan import plan
+
+    return plan(arguments.config, arguments.gpu), 0
