@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memfoil.errors import InvalidConfiguration, InvalidScores, InvalidTable
+from memfoil.errors import InvalidConfiguration, InvalidScores
 from memfoil.nulls import GROUP_KEY, NULL_KEY, Comparison, Null, compare
 from memfoil.stats import budgets, conformal, multiplicity, resplits
 from memfoil.stats.proportions import clopper_pearson
@@ -119,7 +119,7 @@ def _rates(
     match: pd.DataFrame | None,
     splits: pd.DataFrame | None,
 ) -> pd.DataFrame:
-    strata = _strata(comparison, splits)
+    strata = comparison.strata(splits)
     inside = np.stack(list(strata.values())).astype(np.float32)
     parts = []
     grouped: Any = thresholds.groupby(GROUP_KEY, sort=False)
@@ -152,32 +152,6 @@ def _with_rates(counts: pd.DataFrame) -> pd.DataFrame:
         calibrated_low=low - counts["alpha_n"],
         calibrated_high=high - counts["alpha_n"],
     )
-
-
-def _strata(comparison: Comparison, splits: pd.DataFrame | None) -> dict[str, NDArray[np.bool_]]:
-    candidates = comparison.candidates
-    if not candidates.any():
-        raise InvalidScores("sequences: no candidate; there is nothing to judge")
-    pools = comparison.sequences["pool"]
-    strata = {"all": candidates}
-    strata |= {p: candidates & (pools == p).to_numpy() for p in sorted(pools[candidates].unique())}
-    if splits is not None:
-        repetitions = _repetitions(comparison, splits)
-        strata |= {
-            f"repetitions {n}": candidates & (repetitions == n)
-            for n in np.unique(repetitions[candidates])
-        }
-    return strata
-
-
-def _repetitions(comparison: Comparison, splits: pd.DataFrame) -> NDArray[np.int64]:
-    """How often each sequence's passage occurs in the training text; -1 for others."""
-    known = splits.set_index("passage_id")["repetitions"]
-    names = comparison.sequences["sequence_id"]
-    missing = comparison.candidates & ~names.isin(known.index).to_numpy()
-    if missing.any():
-        raise InvalidTable(f"splits: passage {names[missing].iloc[0]} of a candidate is missing")
-    return known.reindex(names, fill_value=-1).to_numpy(dtype=np.int64)
 
 
 def operating_points(

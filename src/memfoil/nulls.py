@@ -89,6 +89,40 @@ class Comparison:
                 )
         return (group for group in self.groups if group[1] in suffix_tokens)
 
+    def strata(self, splits: pd.DataFrame | None) -> dict[str, NDArray[np.bool_]]:
+        """The candidates that rates are given for: all, each pool's, and with a SPLITS table those
+        whose passage occurs so often in the training text; `strata[name]` marks their sequences.
+
+        Raises
+        ------
+        InvalidScores
+            If there is no candidate.
+        InvalidTable
+            If a candidate has no split.
+        """
+        candidates, pools = self.candidates, self.sequences["pool"]
+        if not candidates.any():
+            raise InvalidScores("sequences: no candidate; there is nothing to judge")
+        strata = {"all": candidates}
+        for pool in sorted(pools[candidates].unique()):
+            strata[pool] = candidates & (pools == pool).to_numpy()
+        if splits is not None:
+            repetitions = self._repetitions(splits)
+            for n in np.unique(repetitions[candidates]):
+                strata[f"repetitions {n}"] = candidates & (repetitions == n)
+        return strata
+
+    def _repetitions(self, splits: pd.DataFrame) -> NDArray[np.int64]:
+        """How often each sequence's passage occurs in the training text; -1 for others."""
+        known = splits.set_index("passage_id")["repetitions"]
+        names = self.sequences["sequence_id"]
+        missing = self.candidates & ~names.isin(known.index).to_numpy()
+        if missing.any():
+            raise InvalidTable(
+                f"splits: passage {names[missing].iloc[0]} of a candidate is missing"
+            )
+        return known.reindex(names, fill_value=-1).to_numpy(dtype=np.int64)
+
 
 def compare(
     scores: pd.DataFrame, sequences: pd.DataFrame, contamination: pd.DataFrame | None
