@@ -270,13 +270,12 @@ def _export(arguments: argparse.Namespace) -> Answer:
 def _verify(arguments: argparse.Namespace) -> Answer:
     from memfoil.audit.verify import verify
 
-    checked, problems = verify(arguments.archive)
-    status = int(bool(problems))
+    found = verify(arguments.archive)
     if arguments.json:
-        found = {"holds": not problems, "checked": checked, "problems": problems}
-        return json.dumps(found), status
-    verdict = "Does not match." if problems else "Everything matches."
-    return "\n".join([*(f"computed again: {name}" for name in checked), *problems, verdict]), status
+        said = json.dumps({"holds": not found.problems, **found._asdict()}, indent=2)
+    else:
+        said = found.as_text()
+    return said, int(bool(found.problems))
 
 
 def _plan(arguments: argparse.Namespace) -> Answer:

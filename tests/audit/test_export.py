@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from memfoil import calibration, scoring, tables
 from memfoil.audit.export import export
@@ -151,7 +152,7 @@ def test_a_forged_value_is_found_even_when_seal_and_manifest_are_made_to_fit(
     archive, name, table, column, value
 ):
     forge(archive, name, table, lambda frame: frame.__setitem__(column, value))
-    assert verify(archive)[1]
+    assert verify(archive).problems
 
 
 def test_a_forged_claim_is_named(archive):
@@ -159,7 +160,7 @@ def test_a_forged_claim_is_named(archive):
         frame.loc[0, "claimed"] = ~frame.loc[0, "claimed"]
 
     forge(archive, "calibration/m/claims", tables.CLAIMS, claim)
-    assert "claims.parquet: claimed of" in verify(archive)[1][0]
+    assert "claims.parquet: claimed of" in verify(archive).problems[0]
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/tmp/escaped", "a/../../escaped"])
@@ -181,3 +182,39 @@ def test_what_is_no_export_is_a_mistake(tmp_path, capsys, content):
 def test_a_run_without_claims_is_a_mistake(tmp_path, capsys):
     assert main(["export", str(tmp_path), "--to", str(tmp_path / "x.zip")]) == 2
     assert not (tmp_path / "x.zip").exists()
+
+
+@pytest.mark.parametrize("place", ["/data/books/book.txt", "~/books/book.txt"])
+def test_a_table_that_names_a_path_from_the_root_is_refused(archive, capsys, place):
+    frame = tables.MATCH.read(f"{RUN}/match/m.parquet").assign(quantity=place)
+    write(tables.MATCH, frame, "match/other", made("match"))
+    archive.unlink()
+    assert main(["export", RUN, "--to", str(archive)]) == 2
+    assert "match/other.parquet: names a place of this machine" in capsys.readouterr().err
+    assert not archive.exists()
+
+
+def test_the_configuration_says_what_each_stage_was_asked(archive):
+    Path("config").mkdir()
+    Path("config/models.yaml").write_text("m: {source: /secret/m, dtype: float64}\nother: {}\n")
+    export(RUN, archive)
+    with zipfile.ZipFile(archive) as file:
+        said = yaml.safe_load(file.read("configuration.yaml"))
+    asked = {stage["stage"]: stage for stage in said["stages"]}
+    assert asked["calibrate"]["parameters"] == ASKED
+    assert f"{RUN}/calibration/m/claims.parquet" in asked["calibrate"]["tables"]
+    assert said["models"] == {"m": {"source": "m", "dtype": "float64"}}
+    assert said["versions"]["pandas"] == [pd.__version__]
+
+
+def test_a_result_that_is_taken_out_is_missed(archive):
+    with zipfile.ZipFile(archive) as file:
+        inside = {name: file.read(name) for name in file.namelist()}
+    listing = json.loads(inside["manifest.json"])
+    gone = f"{RUN}/calibration/m/claims.parquet"
+    inside["manifest.json"] = json.dumps({n: v for n, v in listing.items() if n != gone}).encode()
+    del inside[gone]
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, content in inside.items():
+            file.writestr(name, content)
+    assert any("claims.parquet, made with it, is missing" in p for p in verify(archive).problems)

@@ -8,49 +8,78 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
+import pyarrow as pa
 
-from memfoil import calibration, scoring, tables
-from memfoil.audit.export import MANIFEST
-from memfoil.errors import InvalidConfiguration, InvalidTable, MemfoilError
+from memfoil.audit.again import AGAIN
+from memfoil.audit.export import MANIFEST, table_of
+from memfoil.audit.jobs import Job, jobs_of
+from memfoil.errors import InvalidConfiguration, MemfoilError
 from memfoil.tables import Table, digest, is_sound, provenance_of
 
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 38
+UNREADABLE = (MemfoilError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What the tables of an export that says anything at all may lead to."""
 
-Made = tuple[str, Table, pd.DataFrame]
+
+class Verification(NamedTuple):
+    """Tables that were computed again, those that only their digest was checked of, and what
+    does not match: one line each."""
+
+    checked: list[str]
+    by_digest: list[str]
+    problems: list[str]
+
+    def as_text(self) -> str:
+        lines = [f"computed again: {name}" for name in self.checked]
+        lines += [f"by its digest alone: {name}" for name in self.by_digest]
+        verdict = "Does not match." if self.problems else "Everything matches."
+        return "\n".join([*lines, *self.problems, verdict])
 
 
-def verify(archive: str | Path) -> tuple[list[str], list[str]]:
+def verify(archive: str | Path) -> Verification:
     """Check an export: its files, their chain, and each conclusion from the scores.
 
-    Returns
-    -------
-    checked, problems : list of str
-        Tables that were computed again, and what does not match.
+    What a model, a text or an index alone can say (token scores, verdicts on controls, prompts
+    found, what a generation reproduces) is checked by its digest.
 
     Raises
     ------
     InvalidConfiguration
-        If it is no export: no zip file, no manifest, names that lead out of it, or too large.
+        If it is no export: no zip file, no manifest, names that lead out of it, too large, or
+        without a result.
     """
     with TemporaryDirectory() as folder:
-        names = _unpack(Path(archive), Path(folder))
-        problems = list(_files_that_differ(Path(folder), names))
+        root = Path(folder)
+        names = _unpack(Path(archive), root)
+        tables = [name for name in names if name.endswith(".parquet")]
+        problems = list(_files_that_differ(root, names))
         if problems:
-            return [], problems
-        problems += _broken_links(Path(folder), names)
-        checked = []
-        for path in sorted(Path(folder).glob("results/*/calibration/*/claims.parquet")):
-            try:
-                for name, table, frame in _made_again(path.parents[2], path.parent.name):
-                    checked.append(name)
-                    problems += _differences(name, table, frame, Path(folder) / name)
-            except (MemfoilError, KeyError) as error:
-                problems.append(f"{path.relative_to(folder)}: cannot be computed: {error}")
-        return checked, problems
+            return Verification([], tables, problems)
+        problems += _broken_links(root, names)
+        checked: list[str] = []
+        for job in jobs_of(root, tables):
+            for name, problem in _computed(job):
+                checked += [name] if name else []
+                problems += [problem] if problem else []
+        if not checked and not problems:
+            raise InvalidConfiguration(f"{archive}: not an export: it holds no result")
+        return Verification(checked, sorted(set(tables) - set(checked)), problems)
+
+
+def _computed(job: Job) -> Iterator[tuple[str | None, str | None]]:
+    """The tables of a job that were computed again, each with how it differs, if it does."""
+    if job.stage not in AGAIN:
+        return
+    try:
+        for name, frame in AGAIN[job.stage](job):
+            yield name, next(_differences(name, frame, job.root / name), None)
+    except UNREADABLE as error:
+        said = " ".join(str(error).replace(f"{job.root}/", "").split())
+        yield None, f"{job.outputs[0]}: cannot be computed again: {said}"
 
 
 def _unpack(path: Path, folder: Path) -> dict[str, dict[str, str]]:
@@ -99,69 +128,12 @@ def _broken_links(folder: Path, names: Mapping[str, Mapping[str, str]]) -> Itera
                     yield f"{name}: was made from another {source}"
 
 
-def _made_again(run: Path, model: str) -> Iterator[Made]:
-    """Scores, thresholds, rates, operating points, claims and validity of one model."""
-    place = f"results/{run.name}"
-    root = run.parents[1]
-    of_scores = provenance_of(run / f"scores/{model}.parquet")["parameters"]
-    scores = scoring.derive(
-        tables.TOKEN_SCORES.read(run / f"token_scores/{model}.parquet"),
-        procedures=of_scores["procedures"],
-        suffix_lengths=range(1, of_scores["suffix_tokens"] + 1),
-    )
-    yield f"{place}/scores/{model}.parquet", tables.SCORES, scores
-    folder = f"{place}/calibration/{model}"
-    origin = provenance_of(root / folder / "claims.parquet")
-    given: dict[str, Any] = origin["parameters"]
-    read = {name.split("/")[2]: root / name for name in origin["inputs"]}
-    sequences = tables.SEQUENCES.read(read["sequences"])
-    contamination = tables.CONTAMINATION.read(read["contamination"])
-    match = tables.MATCH.read(read["match"])
-    splits = tables.SPLITS.read(read["testbed"]) if "testbed" in read else None
-    lengths = given["suffix_tokens"]
-    drawn = (scores, sequences, contamination)
-    thresholds = calibration.thresholds(
-        *drawn, alphas=given["alphas"], confidence=given["confidence"]
-    )
-    yield f"{folder}/thresholds.parquet", tables.THRESHOLDS, thresholds
-    rates = calibration.rates(scores, sequences, thresholds, match, splits)
-    yield f"{folder}/rates.parquet", tables.RATES, rates
-    points = calibration.operating_points(
-        *drawn, match, suffix_tokens=lengths, points=given["operating_points"]
-    )
-    yield f"{folder}/operating_points.parquet", tables.RATES, points
-    claims = calibration.claims(
-        *drawn,
-        thresholds,
-        match,
-        suffix_tokens=lengths,
-        queries=given["query_budget"],
-        success=given["success"],
-        seed=given["seed"],
-    )
-    yield f"{folder}/claims.parquet", tables.CLAIMS, claims
-    validity = root / folder / "validity.parquet"
-    if validity.exists():
-        asked = provenance_of(validity)["parameters"]
-        frame = calibration.validity(
-            *drawn,
-            suffix_tokens=asked["suffix_tokens"],
-            alphas=asked["alphas"],
-            n_splits=asked["splits"],
-            seed=asked["seed"],
-        )
-        yield f"{folder}/validity.parquet", tables.VALIDITY, frame
-
-
-def _differences(name: str, table: Table, made: pd.DataFrame, path: Path) -> Iterator[str]:
+def _differences(name: str, made: pd.DataFrame, path: Path) -> Iterator[str]:
     """The first column and row in which the table of the export is another."""
+    table = table_of(path)
     key = list(table.key)
-    try:
-        stated = table.read(path).sort_values(key, ignore_index=True)
-    except InvalidTable as error:
-        yield f"{name}: {error}"
-        return
-    made = made.sort_values(key, ignore_index=True)[list(stated.columns)]
+    stated = table.read(path).sort_values(key, ignore_index=True)
+    made = _as_read(table, made).sort_values(key, ignore_index=True)[list(stated.columns)]
     if len(made) != len(stated):
         yield f"{name}: {len(stated)} rows where the scores give {len(made)}"
         return
@@ -177,10 +149,15 @@ def _differences(name: str, table: Table, made: pd.DataFrame, path: Path) -> Ite
             return
 
 
+def _as_read(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame as it would come back from the table it is written to."""
+    made = table.validate(pa.Table.from_pandas(frame, preserve_index=False), "computed again")
+    return made.to_pandas(date_as_object=False)
+
+
 def _unlike(stated: pd.Series, made: pd.Series) -> pd.Series:
     """Which values differ; reals by more than rounding on another machine may."""
     if not pd.api.types.is_float_dtype(stated):
-        return stated.ne(made)
-    made = made.astype(float)
+        return stated.ne(made) & ~(stated.isna() & made.isna())
     near = (stated - made).abs() <= 1e-9 * (1 + made.abs())
     return ~(near | stated.eq(made) | (stated.isna() & made.isna()))
