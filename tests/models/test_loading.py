@@ -11,7 +11,7 @@ from small_models import small_network, small_tokenizer
 from transformers import CohereConfig, CohereForCausalLM, Gemma2Config, Gemma2ForCausalLM
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
-from memfoil.models import Sequence, load
+from memfoil.models import Sequence, hub_input, load, require_device
 
 SEQUENCE = Sequence("one", list(range(10, 30)), 10)
 
@@ -209,3 +209,25 @@ def test_a_revision_means_the_hub_and_its_cache(model_folders, tmp_path, monkeyp
     assert load("some/model", revision=commit).vocabulary == 300
     with pytest.raises(InvalidModel, match="needs a revision beside its name"):
         load("some/model")
+
+
+def test_fewer_gpus_than_a_model_is_shared_by_are_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert require_device("cuda", 2).type == "cuda"
+    assert require_device("cpu", 3).type == "cpu"
+    with pytest.raises(InvalidConfiguration, match="gpus is 3, but torch sees 2 here"):
+        require_device("cuda", 3)
+
+
+def test_a_branch_of_the_hub_is_named_by_the_commit_it_led_to(model_folders, tmp_path, monkeypatch):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    cached = tmp_path / "models--some--model"
+    shutil.copytree(model_folders["llama"], cached / "snapshots" / commit)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(commit)
+    with pytest.warns(UserWarning, match=f"it is {commit} now"):
+        model = load("some/model", revision="main")
+    assert hub_input("some/model", "main", model.folder) == {"outside:01234567:some/model": commit}
+    assert hub_input("a/folder", None, model_folders["llama"]) == {}

@@ -201,10 +201,10 @@ onstart:
             requests = cluster.requests_of(workflow.dag.needrun_jobs())
             cluster.refuse_unmet(requests, cluster.nodes())
         # A cluster's jobs find their GPU elsewhere.
-        if workflow.local_exec and any(
-            job.resources.get("gpu") for job in workflow.dag.needrun_jobs()
-        ):
+        jobs = workflow.dag.needrun_jobs() if workflow.local_exec else ()
+        most = max((job.resources.get("gpu") or 0 for job in jobs), default=0)
+        if most:
             # seconds, and seldom needed
             from memfoil.models import require_device
 
-            require_device("cuda")
+            require_device("cuda", most)

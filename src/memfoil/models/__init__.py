@@ -4,6 +4,7 @@ A backend is a class with `score`: `TorchModel` and `VllmModel` here. What score
 `TokenScores` and `Model` alone.
 """
 
+from memfoil.models.folder import hub_input
 from memfoil.models.interface import Decoding, Model, Request, Sequence, TokenScores
 from memfoil.models.loading import load, load_backend, require_device
 from memfoil.models.memory import fast_cpu_memory
@@ -25,6 +26,7 @@ __all__ = [
     "TorchModel",
     "VllmModel",
     "fast_cpu_memory",
+    "hub_input",
     "load",
     "load_backend",
     "load_tokenizer",

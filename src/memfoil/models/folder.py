@@ -17,6 +17,7 @@ from huggingface_hub.errors import (
 )
 
 from memfoil.errors import InvalidModel
+from memfoil.tables import OUTSIDE
 
 FILES = ["*.json", "*.safetensors", "*.model", "merges.txt"]
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "merges.txt")
@@ -48,6 +49,22 @@ def local_folder(folder: str | Path, revision: str | None) -> Path:
             stacklevel=2,
         )
     return found
+
+
+def hub_input(source: str, revision: str | None, folder: Path) -> dict[str, str]:
+    """How provenance names a model of the hub among the inputs: by the commit it resolved to.
+
+    Parameters
+    ----------
+    folder : path
+        Where the model was loaded from; the hub's cache names snapshots by their commit.
+
+    Returns
+    -------
+    dict
+        Empty without a revision: the digest of a folder is among the inputs already.
+    """
+    return {f"{OUTSIDE}{folder.name[:8]}:{source}": folder.name} if revision else {}
 
 
 def _remedy(folder: str | Path, error: Exception) -> str:

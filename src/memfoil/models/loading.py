@@ -86,26 +86,31 @@ def load_backend(
     }
     if backend == "torch":
         return load(folder, **settings)
-    require_device(device)
+    require_device(device, gpus)
     return load_vllm(folder, gpus=gpus, **settings)
 
 
-def require_device(name: str) -> torch.device:
-    """The device of a name, if torch has it here.
+def require_device(name: str, gpus: int = 1) -> torch.device:
+    """The device of a name, if torch has it here, and so many GPUs if it is one.
 
     Raises
     ------
     InvalidConfiguration
-        If there is no such device.
+        If there is no such device, or there are fewer.
     """
     try:
         device = torch.device(name)
     except RuntimeError as error:
         raise InvalidConfiguration(f"device {name!r}: {one_line(error)}") from error
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+    there = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= there:
         raise InvalidConfiguration(
-            f"device {name!r}: torch sees {torch.cuda.device_count()} GPUs here; use cpu, or "
-            "cuda:<n> with n below that"
+            f"device {name!r}: torch sees {there} GPUs here; use cpu, or cuda:<n> with n below that"
+        )
+    if device.type == "cuda" and gpus > there:
+        raise InvalidConfiguration(
+            f"gpus is {gpus}, but torch sees {there} here; say fewer in config/models.yaml, or run "
+            "where there are more"
         )
     return device
 
