@@ -8,9 +8,9 @@ REPORT := $(RUN)/report.html
 VLLM := .venv-vllm
 ifeq ($(shell uname -sm),Linux x86_64)
 VLLM_STAMP := $(VLLM)/run.stamp
-VLLM_TESTS := $(VLLM)/bin/python -m pytest -m vllm tests/models
+VLLM_TESTS := $(VLLM)/bin/python -m pytest -m vllm tests/models tests/workflow
 else
-VLLM_TESTS := $(BIN)/pytest -m vllm -rs tests/models
+VLLM_TESTS := $(BIN)/pytest -m vllm -rs tests/models tests/workflow
 endif
 
 .DEFAULT_GOAL := demo

@@ -40,6 +40,7 @@ def small_tokenizer(template=None, vocabulary=300):
 def small_network(kind, vocabulary, seed=0, peak=1.0, **changes):
     """Random weights; `peak` multiplies the output layer, so that likely tokens are likelier."""
     torch.manual_seed(seed)
+    ends = {"bos_token_id": 0, "eos_token_id": 1}
     if kind == "llama":
         sizes = {
             "hidden_size": 32,
@@ -49,11 +50,10 @@ def small_network(kind, vocabulary, seed=0, peak=1.0, **changes):
             "num_key_value_heads": 2,
             "max_position_embeddings": 64,
         }
-        network = LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, **sizes | changes))
+        network = LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, **ends, **sizes | changes))
         network.lm_head.weight.data *= peak
     else:
         sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
-        ends = {"bos_token_id": 0, "eos_token_id": 1}
         network = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, **ends, **sizes | changes))
         network.transformer.ln_f.weight.data *= peak
     return network.eval()

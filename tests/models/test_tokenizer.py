@@ -2,10 +2,10 @@ import json
 import shutil
 
 import pytest
-from small_models import small_tokenizer
+from small_models import small_network, small_tokenizer
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
-from memfoil.models import load_tokenizer, save_tokenizer, start_of_text, tokenizer_digest
+from memfoil.models import load, load_tokenizer, save_tokenizer, start_of_text, tokenizer_digest
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,29 @@ def test_a_tokenizer_that_cannot_be_written_is_one_line(tmp_path, name):
     (tmp_path / name).mkdir()  # refused by the file system, as on a full disk
     with pytest.raises(InvalidModel, match=f"{tmp_path}: tokenizer cannot be written: .*directory"):
         save_tokenizer(small_tokenizer(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "said"),
+    [(330, None), (299, "ids up to 299, the model only 299"), (400, "ids up to 299 only, the")],
+)
+def test_a_tokenizer_of_another_size_is_another_models(tmp_path, vocabulary, said):
+    small_network("llama", vocabulary).save_pretrained(tmp_path)
+    small_tokenizer().save_pretrained(tmp_path)
+    if said:
+        with pytest.raises(InvalidModel, match=f"{said} .*another model's tokenizer"):
+            load(tmp_path)
+    else:
+        load(tmp_path)
+
+
+def test_special_tokens_that_are_others_to_the_model_are_warned_of(llama_copy, recwarn):
+    load(llama_copy)
+    config = json.loads((llama_copy / "config.json").read_text())
+    for ends, known in (((7, 8), False), ((0, 8), True), ((7, [8, 1]), True), ((None, 8), True)):
+        config |= dict(zip(("bos_token_id", "eos_token_id"), ends, strict=True))
+        (llama_copy / "config.json").write_text(json.dumps(config))
+        recwarn.clear()
+        load(llama_copy)
+        said = [str(each.message) for each in recwarn if "agree on no special" in str(each.message)]
+        assert bool(said) != known, ends

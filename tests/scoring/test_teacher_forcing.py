@@ -1,7 +1,9 @@
+import json
 import signal
 import subprocess
 import sys
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,11 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from small_models import small_network, small_tokenizer
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
-from memfoil.errors import InvalidTable
+from memfoil.encoding import encode
+from memfoil.errors import InvalidModel, InvalidTable
 from memfoil.models import TokenScores, load
 from memfoil.policies import Policy, policy_of
-from memfoil.scoring import derive, teacher_forced, teacher_forcing, write_token_scores
+from memfoil.scoring import (
+    derive,
+    require_own_tokens,
+    teacher_forced,
+    teacher_forcing,
+    write_token_scores,
+)
 from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance
 
 
@@ -179,6 +190,28 @@ def test_no_sequence_is_refused(model_folders, tmp_path):
     with pytest.raises(InvalidTable, match=r"sequences.parquet: there is no sequence to score"):
         write_scores(model_folders["gpt2"], "t.parquet", tmp_path / "sequences.parquet", tmp_path)
     assert not (tmp_path / "t.parquet").exists()
+
+
+def test_sequences_of_another_tokenizer_are_refused(tmp_path):
+    own, text = small_tokenizer(), "the dog's bone was gone, and the cat sat on the mat for good."
+    ids = encode(own, [text])[0].token_ids
+    # as many tokens, all but the special ones with other ids
+    core = json.loads(own.backend_tokenizer.to_str())
+    vocabulary = core["model"]["vocab"]
+    core["model"]["vocab"] = {t: i if i < 2 else 301 - i for t, i in vocabulary.items()}
+    other = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(core)))
+    sequences = table_of([ids] * 3, 5).assign(
+        document_id="d", pool="p", role="control", date=date(2000, 1, 1), source="s", text=text
+    )
+    path = tmp_path / "sequences.parquet"
+    SEQUENCES.write(sequences, path, Provenance("sequences"))
+    require_own_tokens(path, own, Path("a/model"))
+    with pytest.raises(InvalidModel, match=r"3 of 3 texts are other tokens to the .* of a/model"):
+        require_own_tokens(path, other, Path("a/model"))
+    # a few may be cut otherwise where the text ends
+    sequences["text"] = ["cat", text, text]
+    SEQUENCES.write(sequences, path, Provenance("sequences"))
+    require_own_tokens(path, own, Path("a/model"))
 
 
 @pytest.fixture(scope="module")

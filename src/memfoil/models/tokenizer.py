@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from transformers import AutoTokenizer
 from memfoil.encoding import bare
 from memfoil.errors import InvalidConfiguration, InvalidModel
 from memfoil.models.folder import local_folder, one_line, require_tokenizer
+
+# Models of 50,257 to 151,936 tokens have up to two in a hundred embeddings to spare.
+FEWEST_TOKENS = 0.9
+SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
 def load_tokenizer(folder: str | Path, *, revision: str | None = None) -> Any:
@@ -37,8 +42,15 @@ def load_tokenizer(folder: str | Path, *, revision: str | None = None) -> Any:
     return tokenizer
 
 
-def require_own(tokenizer: Any, folder: Path, vocabulary: int) -> None:
-    """Refuse a tokenizer with ids that a model's vocabulary does not have.
+def require_own(tokenizer: Any, folder: Path, config: Any, vocabulary: int) -> None:
+    """Refuse a tokenizer with ids that a model does not have, or far fewer; warn of other doubts.
+
+    Parameters
+    ----------
+    config : configuration of a transformers model
+        Where it and the tokenizer name special tokens and agree on none, a warning says so.
+    vocabulary : int
+        The model's embeddings: some more than tokens are usual, for the sake of the hardware.
 
     Raises
     ------
@@ -50,6 +62,26 @@ def require_own(tokenizer: Any, folder: Path, vocabulary: int) -> None:
             f"{folder}: the tokenizer has ids up to {largest}, the model only "
             f"{vocabulary} embeddings; this is another model's tokenizer"
         )
+    if largest + 1 < FEWEST_TOKENS * vocabulary:
+        raise InvalidModel(
+            f"{folder}: the tokenizer has ids up to {largest} only, the model {vocabulary} "
+            "embeddings; this is another model's tokenizer"
+        )
+    named = {
+        name: (getattr(config, name, None), getattr(tokenizer, name)) for name in SPECIAL_TOKENS
+    }
+    both = {name: pair for name, pair in named.items() if None not in pair}
+    if len(both) > 1 and not any(own in _as_list(stated) for stated, own in both.values()):
+        differ = ", ".join(f"{name} {pair[0]} and {pair[1]}" for name, pair in both.items())
+        warnings.warn(
+            f"{folder}: config.json and the tokenizer agree on no special token ({differ}); this "
+            "may be another model's tokenizer",
+            stacklevel=2,
+        )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def save_tokenizer(tokenizer: Any, folder: str | Path) -> None:

@@ -52,7 +52,7 @@ class TorchModel:
         self.rows_at_once = max(FEWEST_ROWS, logits // self.vocabulary)
         # On a processor compiling takes longer than most jobs.
         self.compiles = kind == "cuda"
-        require_own(tokenizer, folder, self.vocabulary)
+        require_own(tokenizer, folder, network.config.get_text_config(), self.vocabulary)
         self._require_plain_output_layer()
 
     @torch.inference_mode()

@@ -200,7 +200,7 @@ def load_vllm(
         config = AutoConfig.from_pretrained(path, local_files_only=True).get_text_config()
     except Exception as error:  # whatever transformers makes of what stands in the folder
         raise InvalidModel(f"{path}: model cannot be loaded: {one_line(error)}") from error
-    require_own(tokenizer, path, config.vocab_size)
+    require_own(tokenizer, path, config, config.vocab_size)
     engine = _engine(path, dtype, device, gpus, config)
     ends = [id_ for id_ in _end_ids(path, tokenizer, start) if id_ < config.vocab_size]
     return VllmModel(path, engine, tokenizer, start, config.vocab_size, ends)

@@ -11,12 +11,42 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from memfoil.errors import InvalidTable
+from memfoil.encoding import encode
+from memfoil.errors import InvalidModel, InvalidTable
 from memfoil.models import Model, Sequence, TokenScores
 from memfoil.policies import column_of, policy_of
 from memfoil.tables import SEQUENCES, TOKEN_SCORES, Provenance, footer, share, write_in_shards
 
 CHUNK = 1024  # sequences whose scores are kept together
+
+
+def require_own_tokens(sequences: str | Path, tokenizer: Any, folder: Path) -> None:
+    """Refuse sequences that another tokenizer made than the model's own.
+
+    Parameters
+    ----------
+    sequences : path of a SEQUENCES table
+        Of its first 1024 sequences the text is tokenized again. The last token of a prefix may
+        come out otherwise where the text ends soon behind it, so that most must agree, not all.
+    tokenizer, folder : the model's own
+
+    Raises
+    ------
+    InvalidModel
+    """
+    for first in islice(SEQUENCES.read_parts(sequences, CHUNK), 1):
+        columns = (first[name] for name in ("token_ids", "prefix_tokens"))
+        others = sum(
+            one.token_ids[:prefix] != list(ids[:prefix])
+            for one, ids, prefix in zip(
+                encode(tokenizer, first["text"].tolist()), *columns, strict=True
+            )
+        )
+        if 2 * others > len(first):
+            raise InvalidModel(
+                f"{sequences}: {others} of {len(first)} texts are other tokens to the tokenizer of "
+                f"{folder}; give the model a `tokenizer` of its own in config/models.yaml"
+            )
 
 
 def write_token_scores(
