@@ -5,6 +5,25 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+
+
+# Constraints of wildcards come before the first rule: where results lie in a store, Snakemake takes
+# them away again from the rules that are there when others are added.
+if config["census"]:
+
+    include: "workflow/rules/census_inputs.smk"
+
+
+if config["prompts"]:
+
+    include: "workflow/rules/prompt_inputs.smk"
+
+
+if config["propensity"]:
+
+    include: "workflow/rules/propensity_inputs.smk"
+
+
 include: "workflow/rules/documents.smk"
 include: "workflow/rules/testbed.smk"
 include: "workflow/rules/sampling.smk"
@@ -16,20 +35,17 @@ include: "workflow/rules/report.smk"
 
 if config["census"]:
 
-    include: "workflow/rules/census_inputs.smk"
     include: "workflow/rules/census.smk"
     include: "workflow/rules/reader.smk"
 
 
 if config["prompts"]:
 
-    include: "workflow/rules/prompt_inputs.smk"
     include: "workflow/rules/prompts.smk"
 
 
 if config["propensity"]:
 
-    include: "workflow/rules/propensity_inputs.smk"
     include: "workflow/rules/propensity.smk"
 
 

@@ -15,6 +15,7 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from memfoil.errors import InvalidConfiguration
 from memfoil.policies import Policy, policy_of
+from memfoil.stores import copy_of, is_stored, refuse_elsewhere
 
 FIGURES = (
     "greedy_rates",
@@ -129,6 +130,7 @@ def check_run(config: Mapping[str, Any], models: Mapping[str, Any]) -> None:
     InvalidConfiguration
         Naming the key, the value, and what it must agree with.
     """
+    refuse_elsewhere(config)
     _check_models(config, models, config["models"], "models")
     names = [pool["name"] for pool in config["pools"]]
     for name in names:
@@ -195,7 +197,7 @@ def check_files(config: Mapping[str, Any]) -> None:
     if config["propensity"] and config["propensity"]["generic"]:
         named["propensity/generic"] = config["propensity"]["generic"]
     for key, path in named.items():
-        if not Path(path).is_file():
+        if not is_stored(path) and not Path(path).is_file():
             raise InvalidConfiguration(
                 f"{key}: there is no file {path} in {Path.cwd()}; mend the path, or put it there"
             )
@@ -286,7 +288,7 @@ def _check_index_path(config: Mapping[str, Any]) -> None:
             f"decontamination/index: {named!r}: of what stands in braces only {{tokenizer}} is "
             "known"
         ) from error
-    folder = str(Path("results", config["run"]).resolve())
+    folder = str(copy_of(f"results/{config['run']}").resolve())
     for word in ("table", "tokenized"):
         if named in (None, OLDER) and word in folder:
             raise InvalidConfiguration(

@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tqdm import tqdm
 
 from memfoil import lifeline
 from memfoil.errors import MemfoilError
+from memfoil.stores import is_stored, named, with_copies
 from memfoil.tables import Provenance, digest, input_name
 
 PACKAGE = Path(__file__).parent
@@ -114,7 +116,7 @@ def stage(snakemake: Any) -> Iterator[Job]:
         yield Job(
             input=snakemake.input,
             output=snakemake.output,
-            params=snakemake.params,
+            params=SimpleNamespace(**_params(snakemake)),
             wildcards=snakemake.wildcards,
             threads=snakemake.threads,
             provenance=_provenance(snakemake),
@@ -139,11 +141,17 @@ def _show_gpus(count: int) -> None:
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(count))))
 
 
+def _params(snakemake: Any) -> dict[str, Any]:
+    """The rule's parameters; of what lies in a store they name the local copy."""
+    copies = {named(path): path for path in snakemake.input}
+    return with_copies(dict(snakemake.params.items()), copies)
+
+
 def _provenance(snakemake: Any) -> Provenance:
     params = dict(snakemake.params.items())
     code = str(params.pop("code", ""))
     parameters = json.loads(json.dumps(params, sort_keys=True, default=str))
-    digests = {str(path): digest(path) for path in snakemake.input}
+    digests = {named(path): digest(path) for path in snakemake.input}
     return Provenance(
         stage=snakemake.rule,
         inputs={input_name(path, value): value for path, value in digests.items()},
@@ -154,11 +162,11 @@ def _provenance(snakemake: Any) -> Provenance:
 
 
 def _without_places(value: Any) -> Any:
-    """The same JSON value with the last name alone of every absolute path: tables are passed on."""
+    """The same JSON value with the last name alone of every path that others should not see."""
     if isinstance(value, dict):
         return {key: _without_places(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_places(item) for item in value]
-    if isinstance(value, str) and value.startswith(("/", "~")):
+    if isinstance(value, str) and (value.startswith(("/", "~")) or is_stored(value)):
         return Path(value).name
     return value

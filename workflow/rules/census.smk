@@ -5,7 +5,7 @@ rule census_texts:
             all(is_path(text) for text in CENSUS_TEXTS),
             otherwise=f"results/{RUN}/documents.parquet",
         ),
-        files=[text for text in CENSUS_TEXTS if Path(text).is_file()],
+        files=[as_input(text) for text in CENSUS_TEXTS if Path(text).is_file()],
     output:
         texts="results/{run}/census/texts.parquet",
         left_out="results/{run}/left_out/census/texts.parquet",
@@ -145,9 +145,10 @@ rule census_controls:
         scores=of_each_pair("scores/{model}/{pair}"),
         near_verbatim=of_each_pair("near_verbatim/{model}/{pair}"),
         tokenizer=lambda wildcards: tokenizer_of(SETTINGS[wildcards.model]["tokenizer"]),
-        references=lambda wildcards: list(
-            references_of(SETTINGS[wildcards.model]["tokenizer"]).values()
-        ),
+        references=lambda wildcards: [
+            as_input(path)
+            for path in references_of(SETTINGS[wildcards.model]["tokenizer"]).values()
+        ],
         review=review_of,
     output:
         controls="results/{run}/census/{model}/controls.parquet",

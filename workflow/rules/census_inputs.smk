@@ -79,7 +79,7 @@ def references_of(tokenizer):
 def review_of(wildcards):
     named = CENSUS["controls"]["review"]
     tokenizer = SETTINGS[wildcards.model]["tokenizer"]
-    return [named.format(tokenizer=tokenizer)] if named else []
+    return [as_input(named.format(tokenizer=tokenizer))] if named else []
 
 
 def known_truth(table):
@@ -94,4 +94,4 @@ def known_truth(table):
 
 def folder_of_texts(wildcards):
     folder = REFERENCES[wildcards.reference]["texts"]
-    return [folder] if Path(folder).is_dir() else []
+    return [as_input(folder)] if Path(folder).is_dir() else []

@@ -1,7 +1,7 @@
 import os
 from pathlib import Path
 
-from memfoil import cluster, configuration, lifeline
+from memfoil import cluster, configuration, lifeline, stores
 from memfoil.configuration import PACKAGED
 from memfoil.prompts import settings as prompt_settings
 from memfoil.tables import digest
@@ -23,6 +23,9 @@ with shown_once():
     )
     configuration.check_schema(
         MODELS, RULES / "../schemas/models.schema.yaml", "config/models.yaml"
+    )
+    stores.remember_copies(
+        workflow.storage_settings, workflow.storage_registry.default_storage_provider
     )
     configuration.check_run(config, MODELS)
     configuration.check_files(config)
@@ -54,14 +57,35 @@ def code_of(script):
     return code_digest(RULES / "../scripts" / script)
 
 
-def folder_of(name):
-    """The folder of a model, if it has one: what the run makes, or a folder that is there."""
+def is_made_here(path):
+    return path.startswith(f"results/{RUN}/")
+
+
+def as_input(path):
+    """What the configuration names, if anything: in S3, or here wherever the results lie."""
+    if not path or is_made_here(path):
+        return path or []
+    return storage(path) if stores.is_stored(path) else local(path)
+
+
+def source_of(name):
+    """The folder of a model, or its name on the hub."""
     source = MODELS[name]["source"]
     if source in PACKAGED:
-        return [f"results/{RUN}/models/{source}"]
+        return f"results/{RUN}/models/{source}"
     if source in configuration.TRAINED_HERE:
-        return [f"results/{RUN}/{configuration.TRAINED_HERE[source]}"]
-    return [source] if Path(source).is_dir() else []
+        return f"results/{RUN}/{configuration.TRAINED_HERE[source]}"
+    return source
+
+
+def as_folder(source):
+    """A model's or a tokenizer's folder as an input: none if the hub has it."""
+    there = is_made_here(source) or stores.is_stored(source) or Path(source).is_dir()
+    return [as_input(source)] if there else []
+
+
+def folder_of(name):
+    return as_folder(source_of(name))
 
 
 def loading(name):
@@ -82,22 +106,19 @@ def is_trained_here(name):
     return MODELS[name]["source"] in configuration.TRAINED_HERE
 
 
-def tokenizer_of(tokenizer):
-    """The folder of a tokenizer: the testbed's is there before its model is."""
+def tokenizer_source(tokenizer):
+    """The folder of a tokenizer, or the name on the hub of the model that gives it.
+
+    The testbed's is there before its model is.
+    """
     name = TOKENIZERS[tokenizer]
     if is_trained_here(name):
-        return [f"results/{RUN}/testbed/tokenizer"]
-    return folder_of(name)
+        return f"results/{RUN}/testbed/tokenizer"
+    return source_of(name)
 
 
-def source_of(name):
-    """The folder of a model, or its name on the hub."""
-    return (folder_of(name) or [MODELS[name]["source"]])[0]
-
-
-def tokenizer_source(tokenizer):
-    """The folder of a tokenizer, or the name on the hub of the model that gives it."""
-    return (tokenizer_of(tokenizer) or [source_of(TOKENIZERS[tokenizer])])[0]
+def tokenizer_of(tokenizer):
+    return as_folder(tokenizer_source(tokenizer))
 
 
 def revision_of(tokenizer):

@@ -3,11 +3,8 @@ rule decontaminate:
     input:
         sequences="results/{run}/sequences/{tokenizer}.parquet",
         tokenizer=lambda wildcards: tokenizer_of(wildcards.tokenizer),
-        index=lambda wildcards: index_of(wildcards.tokenizer),
-        review=branch(
-            config["decontamination"]["review"],
-            then=config["decontamination"]["review"],
-        ),
+        index=lambda wildcards: as_input(index_of(wildcards.tokenizer)),
+        review=as_input(config["decontamination"]["review"]),
     output:
         contamination="results/{run}/contamination/{tokenizer}.parquet",
         review="results/{run}/contamination/{tokenizer}.review.csv",

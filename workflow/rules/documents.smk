@@ -2,7 +2,7 @@ rule documents:
     """Read the document sources into one table."""
     input:
         [
-            source[key]
+            as_input(source[key])
             for source in config["documents"]
             for key in ("path", "earlier", "later")
             if key in source

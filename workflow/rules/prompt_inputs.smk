@@ -15,7 +15,7 @@ def targets_from(wildcards):
     """What the target sequences of one tokenizer are taken from."""
     sets = prompt_settings.target_sets(config, wildcards.extent)
     inputs = {"tokenizer": tokenizer_of(wildcards.tokenizer)}
-    inputs["lists"] = [each["file"] for each in sets if "file" in each]
+    inputs["lists"] = [as_input(each["file"]) for each in sets if "file" in each]
     if any("pool" in each for each in sets):
         inputs["sequences"] = f"results/{RUN}/sequences/{wildcards.tokenizer}.parquet"
     if any("repetitions" in each for each in sets):
@@ -44,3 +44,8 @@ def described(wildcards):
     for name in prompt_settings.procedures(config, wildcards.model, wildcards.frame):
         inputs |= {table: f"{SEARCH}/{table}.parquet" for table in MEASURES[name]}
     return inputs
+
+
+wildcard_constraints:
+    extent="small|full",
+    frame="plain|chat",

@@ -1,8 +1,3 @@
-wildcard_constraints:
-    extent="small|full",
-    frame="plain|chat",
-
-
 rule prompt_targets:
     """Collect the short sequences that prompts are sought for."""
     input:
@@ -34,7 +29,7 @@ rule prompt_contamination:
     input:
         targets="results/{run}/prompts/{extent}/targets/{tokenizer}.parquet",
         tokenizer=lambda wildcards: tokenizer_of(wildcards.tokenizer),
-        index=lambda wildcards: index_of(wildcards.tokenizer),
+        index=lambda wildcards: as_input(index_of(wildcards.tokenizer)),
     output:
         contamination="results/{run}/prompts/{extent}/contamination/{tokenizer}.parquet",
     log:
@@ -130,7 +125,7 @@ rule parrots:
     input:
         targets=targets_of,
         model=lambda wildcards: folder_of(wildcards.model),
-        templates=config["prompts"]["templates"],
+        templates=as_input(config["prompts"]["templates"]),
     output:
         parrots=f"{SEARCH}/parrots.parquet",
     log:
@@ -158,7 +153,7 @@ if config["testbed"]:
         input:
             model="results/{run}/testbed/model",
             corpus="results/{run}/testbed/corpus.parquet",
-            templates=config["prompts"]["templates"],
+            templates=as_input(config["prompts"]["templates"]),
         output:
             model=directory("results/{run}/testbed/taught"),
             training="results/{run}/testbed/teaching.parquet",

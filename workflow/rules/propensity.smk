@@ -32,8 +32,8 @@ rule propensity_prompts:
     input:
         draws="results/{run}/draws.parquet",
         passages="results/{run}/passages.parquet",
-        generic=branch(PROPENSITY["generic"], then=PROPENSITY["generic"]),
-        index=lambda wildcards: made_here(text_index("training", wildcards.reader)),
+        generic=as_input(PROPENSITY["generic"]),
+        index=lambda wildcards: fetched(text_index("training", wildcards.reader)),
         tokenizer=lambda wildcards: (
             [] if PROPENSITY["index"] else tokenizer_of(wildcards.reader)
         ),
@@ -112,7 +112,7 @@ rule propensity_trace:
     """Trace what was written in the training text, and in the foil."""
     input:
         generations="results/{run}/propensity/{model}/generations.parquet",
-        index=lambda wildcards: made_here(
+        index=lambda wildcards: fetched(
             text_index(wildcards.text, reads(wildcards.model))
         ),
     output:

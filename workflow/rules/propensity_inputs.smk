@@ -37,9 +37,10 @@ def text_index(text, reader):
     return PROPENSITY["index"] or index_of(reader)
 
 
-def made_here(path):
-    """An index that the run builds; one that is named may be too large to digest."""
-    return [path] if path.startswith(f"results/{RUN}/") else []
+def fetched(path):
+    """An index that the run builds or fetches; one that is named may be too large to digest."""
+    here = is_made_here(path) or stores.is_stored(path)
+    return [as_input(path)] if here else []
 
 
 def has_foil():

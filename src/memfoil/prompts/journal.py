@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from memfoil.stores import named
 from memfoil.tables import Provenance, atomic
 
 
 def rests_on(provenance: Provenance, apart_from: str) -> list[Any]:
     """What results rest on, but for one input: settings, code, and the other inputs."""
-    inputs = {path: digest for path, digest in provenance.inputs.items() if path != apart_from}
+    inputs = dict(provenance.inputs)
+    inputs.pop(named(apart_from), None)
     return [provenance.configuration, provenance.code, inputs]
 
 

@@ -301,10 +301,11 @@ def digest(path: str | Path) -> str:
 def input_name(path: str | Path, value: str) -> str:
     """How provenance names an input with the digest `value`: its path from the working directory.
 
-    Of one outside, `OUTSIDE`, eight digits of the digest and its last name: no path of a machine.
+    Of one outside, `OUTSIDE`, eight digits of the digest and its last name: no path of a machine,
+    no bucket.
     """
     place = Path(os.path.abspath(path))  # noqa: PTH100 - a link is where it lies
-    if place.is_relative_to(Path.cwd()):
+    if place.is_relative_to(Path.cwd()) and "://" not in str(path):
         return str(place.relative_to(Path.cwd()))
     return f"{OUTSIDE}{value[:8]}:{place.name}"
 
