@@ -57,6 +57,21 @@ def test_each_search_is_a_line_and_each_success_a_dot():
     assert held_out.get_title(loc="right") == "0 of 1 succeed"
 
 
+def test_the_lowest_panel_of_each_column_has_an_axis():
+    names = [f"pool {number}" for number in range(5)]
+    targets = pd.DataFrame({"sequence_id": names, "pool": names, "role": "candidate"})
+    key = {"procedure": "compression", "run": 1}
+    losses = pd.DataFrame(
+        [{**key, "sequence_id": n, "step": 0, "loss": 1, "lowest": 1} for n in names]
+    )
+    runs = pd.DataFrame([{**key, "sequence_id": n, "generated": False} for n in names])
+    panels = figures.prompt_searches(targets, losses, runs).axes
+    labelled = [panel.get_xlabel() == "step" for panel in panels[:5]]
+    assert labelled == [False, False, True, True, True]
+    ticks = [panel.xaxis.get_tick_params()["labelbottom"] for panel in panels[:5]]
+    assert ticks == labelled
+
+
 def test_parrots_show_every_target_under_every_template():
     parrots = pd.DataFrame(
         [{"sequence_id": n, "template_id": t, "log_score": -2.302585 * (i + 1), "generated": i == 0}

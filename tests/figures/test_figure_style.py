@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import matplotlib as mpl
 import numpy as np
 import pytest
+from drawn_words import covered
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -66,6 +67,14 @@ def test_nothing_reaches_over_the_edge_of_a_figure(request, every_figure, case):
             figure = draw()
             assert figure.get_figwidth() == style.WIDTH
             assert spills(figure) == {}, name
+
+
+@pytest.mark.parametrize("case", WITH_MANY_WORDS)
+def test_no_words_lie_over_a_curve(request, every_figure, case):
+    name_of_run, procedure, names = WITH_MANY_WORDS[case]
+    for name, draw in every_figure(request.getfixturevalue(name_of_run), procedure).items():
+        if names is None or name in names:
+            assert covered(draw()) == [], name
 
 
 EXTREMES = {

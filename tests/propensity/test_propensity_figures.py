@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from drawn_words import covered
 from test_propensity_rates import tables_of
 
 from memfoil import tables
@@ -106,6 +107,16 @@ def test_curves_are_the_shares_and_the_line_the_certified_threshold(run):
         rates = run["foil"]["span_rates"]
         tau = rates[(rates.setting == setting) & (rates.alpha == 0.05)].tau.iloc[0]
         assert any(list(line.get_xdata()) == [tau, tau] for line in panel.lines)
+        assert panel.get_xlabel().startswith(f"{tau:.0f} tokens\nat ")
+
+
+def test_no_words_lie_over_a_curve(run):
+    of = run["foil"]
+    for figure in (
+        figures.span_lengths(of["span_lengths"], of["span_rates"]),
+        figures.long_matches(of["propensity"], of["span_rates"]),
+    ):
+        assert covered(figure) == []
 
 
 def test_filters_show_nothing_where_neither_rate_was_seen(run):

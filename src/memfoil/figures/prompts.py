@@ -134,8 +134,9 @@ def prompt_searches(targets: pd.DataFrame, losses: pd.DataFrame, runs: pd.DataFr
     axes[0, 0].set_ylim(bottom=0)  # once everything shared is drawn
     for panel in axes.flat[len(pools) :]:
         panel.set_visible(False)
-    for panel in axes[-1]:
+    for panel in axes.flat[: len(pools)][-columns:]:  # the lowest of each column
         panel.set_xlabel("step")
+        panel.tick_params(labelbottom=True)
     for panel in axes[:, 0]:
         panel.set_ylabel("lowest loss")
     return figure

@@ -116,7 +116,7 @@ def span_lengths(lengths: pd.DataFrame, rates: pd.DataFrame) -> Figure:
         "Share of generations whose longest span has at least so many tokens: in the training "
         "text (line), and in as much text of the same kind that was not trained on (dashed), "
         "which is what predictability alone gives. Vertical: the longest span that still counts "
-        "as predictable, at the false-positive rate written beside it; dotted: 50 tokens.",
+        "as predictable, with its false-positive rate written below; dotted: 50 tokens.",
         columns=len(settings),
         height=2.6,
         sharex=True,
@@ -134,7 +134,13 @@ def span_lengths(lengths: pd.DataFrame, rates: pd.DataFrame) -> Figure:
             )
         panel.axvline(50, color=style.QUIET, linestyle=":", linewidth=0.9)
         if setting in strictest.index:
-            _threshold(panel, strictest.loc[setting])
+            rate = strictest.loc[setting]
+            panel.axvline(rate["tau"], color=style.CANDIDATES[2], linewidth=1.2)
+            panel.set_xlabel(
+                f"{rate['tau']:.0f} tokens\nat {style.percent(rate['alpha_n'])}",
+                color=style.QUIET,
+                fontsize=8,
+            )
         panel.set_title(setting)
         panel.set_xscale("log")
         panel.set_yscale("log")
@@ -146,17 +152,6 @@ def span_lengths(lengths: pd.DataFrame, rates: pd.DataFrame) -> Figure:
     axes[0, 0].set_ylabel("generations")
     figure.supxlabel("tokens of the longest span, at least", fontsize=9)
     return figure
-
-
-def _threshold(panel: Axes, rate: pd.Series) -> None:
-    panel.axvline(rate["tau"], color=style.CANDIDATES[2], linewidth=1.2)
-    style.note(
-        panel,
-        f"{rate['tau']:.0f} tokens\nat {style.percent(rate['alpha_n'])}",
-        0.97,
-        0.03,
-        ha="right",
-    )
 
 
 @style.drawn

@@ -116,7 +116,7 @@ def panels(
     **shared: Any,
 ) -> tuple[Figure, np.ndarray]:
     """A figure of report width with a title over (rows, columns) panels, each `height` inches."""
-    lines = textwrap.wrap(subtitle, LINE)
+    lines = _wrapped(subtitle)
     head = 0.42 + 0.165 * len(lines)
     tall = head + rows * height + 0.35
     figure = Figure(figsize=(WIDTH, tall), layout="constrained")
@@ -132,6 +132,13 @@ def panels(
         linespacing=1.25,
     )  # fmt: skip
     return figure, figure.subplots(rows, columns, squeeze=False, **shared)
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines as wide as the page, or a little less where the last would be a word or two."""
+    widths = range(LINE, LINE - 20, -1)
+    breaks = [textwrap.wrap(text, width) for width in widths]
+    return next((lines for lines in breaks if len(lines[-1]) > 16), breaks[0])
 
 
 def legend(figure: Figure, handles: Sequence[Artist], columns: int = 3) -> None:

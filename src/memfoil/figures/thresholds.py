@@ -166,7 +166,8 @@ def control_pools(
         _probability_axes(column[0], curves)
         style.below(column[0], not_drawn(curves), len(suffix_tokens))
         kept = of.rows(null, control_pool=looser, suffix_tokens=length)
-        _realized(column[1], curves[reference], curves[looser], kept)
+        remarks = _realized(column[1], curves[reference], curves[looser], kept)
+        style.below(column[1], remarks, len(suffix_tokens))
     axes[0, 0].set_ylabel("share of controls (log scale)")
     axes[1, 0].set_ylabel(f"share of {reference}\npassages claimed")
     style.legend(figure, [Line2D([], [], label=f"controls: {n}", **m) for n, m in marks.items()])
@@ -175,18 +176,20 @@ def control_pools(
 
 def _realized(
     axes: Axes, reference: np.ndarray, looser: np.ndarray, thresholds: pd.DataFrame
-) -> None:
+) -> list[str]:
+    """Draw the curve and the requested rates; what these came to, in words."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("false-positive rate the looser controls certify")
     if not len(reference) or not len(looser):
         style.nothing(axes, "needs scores of both pools")
-        return
+        return []
     certified, realized = realized_rates(reference, looser)
     smallest = 1 / (max(len(reference), len(looser)) + 1)
     axes.plot([smallest, 1], [smallest, 1], color=style.QUIET, linewidth=0.9)
     axes.plot(certified, np.where(realized > 0, realized, np.nan), color=style.INK, linewidth=1.2)
     kept = thresholds[thresholds["k"] > 0]
+    remarks = []
     for level, log_tau in zip(kept["alpha_n"], kept["log_tau"], strict=True):
         count = int(np.sum(reference > log_tau))
         low, high = clopper_pearson(np.array([count]), np.array([len(reference)]))
@@ -196,18 +199,14 @@ def _realized(
             [level], [max(rate, 0.6 * smallest)], yerr=bars, fmt="o", color=style.INK,
             markerfacecolor=style.INK if count else "white", elinewidth=0.9, capsize=2,
         )  # fmt: skip
-        label = f"{style.percent(rate, 2)} where\n{style.percent(level, 2)} is certified"
-        axes.annotate(
-            label, (level, max(rate, 0.6 * smallest)), xytext=(8, -9 if count else 22), fontsize=8,
-            textcoords="offset points", va="top", color=style.INK, bbox=style.PAPER,
-        )  # fmt: skip
+        remarks.append(f"{style.percent(rate, 2)} where {style.percent(level, 2)} is certified")
     axes.set_xlim(smallest * 0.8, 1.2)
     axes.set_ylim(smallest * 0.5, 1.2)
     missing = [style.percent(alpha) for alpha in thresholds.loc[thresholds["k"] == 0, "alpha"]]
-    remarks = [f"{', '.join(missing)}: too few controls"] if missing else []
-    style.note(axes, "\n".join(["↑ more false positives", *remarks]), y=0.97, va="top")
+    style.note(axes, "↑ more false positives", y=0.97, va="top")
     for axis in (axes.xaxis, axes.yaxis):
         style.percent_axis(axis, "log")
+    return remarks + [f"{', '.join(missing)}: too few controls"] * bool(missing)
 
 
 def realized_rates(reference: np.ndarray, looser: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
