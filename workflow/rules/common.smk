@@ -1,3 +1,4 @@
+import gc
 import os
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from memfoil.workflow import PACKAGE, code_digest, shown_once
 
 # Threads that spin while they wait slow training twentyfold where jobs share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+# Looking for garbage among the objects of many thousand jobs takes a third of planning them.
+gc.set_threshold(1_000_000)
 
 lifeline.lead()
 
