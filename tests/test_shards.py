@@ -116,5 +116,5 @@ def test_what_is_no_table_is_named(tmp_path, reads, content):
 
 def test_a_table_of_another_program_is_named(tmp_path):
     rows(1).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(InvalidTable, match="is no table of this version of memfoil"):
+    with pytest.raises(InvalidTable, match="this version of memfoil has no table"):
         table_of(tmp_path / "t.parquet")

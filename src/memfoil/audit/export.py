@@ -21,13 +21,11 @@ from memfoil.errors import InvalidConfiguration, InvalidTable
 from memfoil.tables import (
     CORPUS,
     DOCUMENTS,
-    NAME,
-    TABLES,
     TRACES,
-    Table,
     atomic,
     digest,
     provenance_of,
+    table_of,
 )
 
 MANIFEST = "manifest.json"
@@ -37,7 +35,6 @@ STAY = (DOCUMENTS.name, CORPUS.name, TRACES.name)
 """Tables of which nothing is left without their texts."""
 PART = re.compile(r"\.\d+-of-\d+\.parquet$")
 EARLY = (1980, 1, 1, 0, 0, 0)
-BY_NAME = {table.name: table for table in TABLES}
 
 
 def export(run: str | Path, to: str | Path) -> str:
@@ -90,20 +87,6 @@ def export(run: str | Path, to: str | Path) -> str:
         listing.write_text(json.dumps(names, indent=1, sort_keys=True))
         _put(archive, MANIFEST, listing)
     return f"{to}: {len(names)} files, {Path(to).stat().st_size / 1e6:.1f} MB"
-
-
-def table_of(path: Path) -> Table:
-    """The schema that a table was written with.
-
-    Raises
-    ------
-    InvalidTable
-        If this version of memfoil has no such table.
-    """
-    name = (pq.read_metadata(path).metadata or {}).get(NAME.encode(), b"").decode()
-    if name not in BY_NAME:
-        raise InvalidTable(f"{path}: this version of memfoil has no table {name!r}")
-    return BY_NAME[name]
 
 
 def _files(folder: Path, base: Path, scratch: Path) -> Iterator[tuple[str, Path, Path]]:

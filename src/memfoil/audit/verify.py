@@ -14,10 +14,10 @@ import pandas as pd
 import pyarrow as pa
 
 from memfoil.audit.again import AGAIN
-from memfoil.audit.export import MANIFEST, table_of
+from memfoil.audit.export import MANIFEST
 from memfoil.audit.jobs import Job, jobs_of
 from memfoil.errors import InvalidConfiguration, MemfoilError
-from memfoil.tables import Table, digest, is_sound, provenance_of
+from memfoil.tables import Table, digest, is_sound, provenance_of, table_of
 
 MOST_FILES = 100_000
 MOST_BYTES = 1 << 38

@@ -154,7 +154,7 @@ def table_of(path: str | Path) -> Table:
     for table in TABLES:
         if table.name == name:
             return table
-    raise InvalidTable(f"{path}: is no table of this version of memfoil; make it again")
+    raise InvalidTable(f"{path}: this version of memfoil has no table {name!r}; make it again")
 
 
 def markdown() -> str:
