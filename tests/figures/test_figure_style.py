@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from memfoil import figures
-from memfoil.figures import style
+from memfoil.figures import selection, style
 
 
 def shows_something(artist) -> bool:
@@ -167,3 +167,16 @@ def test_a_pool_keeps_its_colour_whatever_else_is_drawn():
     together = style.control_marks(["held-out", "post-cutoff", "wikipedia"])
     assert together["post-cutoff"] == alone
     assert len({mark["color"] for mark in together.values()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("procedure", "said"),
+    [
+        ("base", "sampling at temperature 1"),
+        ("top-40", "top-40 sampling at temperature 1"),
+        ("top-p-0.9", "top-p-0.9 sampling at temperature 1"),
+        ("temperature-0.7+top-40", "temperature-0.7+top-40 sampling"),
+    ],
+)
+def test_a_procedure_is_named_with_its_own_temperature(procedure, said):
+    assert selection.procedure_named(procedure) == said

@@ -55,7 +55,8 @@ def procedure_named(procedure: str) -> str:
         return "greedy decoding"
     if procedure == "base":
         return "sampling at temperature 1"
-    return f"{procedure} sampling at temperature 1"
+    stated = procedure.startswith("temperature-")
+    return f"{procedure} sampling" if stated else f"{procedure} sampling at temperature 1"
 
 
 def pool_named(decontaminated: bool) -> str:
