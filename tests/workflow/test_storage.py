@@ -24,7 +24,7 @@ TARGETS = [
         "calibration/testbed/margin.svg",
         "summary.md",
         "prompts/small/testbed/plain/compression.parquet",
-        "propensity/testbed/training/reproduction.parquet",
+        "propensity/testbed/training/traces.html",
         "census/testbed/controls.parquet",
     )
 ]
@@ -66,6 +66,22 @@ def test_tables_and_origins_are_those_of_a_local_run(stored, finished):
     assert len(paths) > 25
     for path in paths:
         assert (copy / path).read_bytes() == (finished.folder / path).read_bytes(), path
+
+
+def results_named(value):
+    """Every result that parameters name, but for journals, which stay on the machine."""
+    if isinstance(value, dict):
+        return {name for key in value if key != "journal" for name in results_named(value[key])}
+    if isinstance(value, list):
+        return {name for item in value for name in results_named(item)}
+    return {value} if isinstance(value, str) and value.startswith("results/") else set()
+
+
+def test_parameters_name_no_result_that_is_not_an_input(finished):
+    """It would not be fetched; nor, on one machine, be waited for."""
+    for path in finished.folder.rglob("results/small/**/*.parquet"):
+        made = tables.provenance_of(path)
+        assert results_named(made["parameters"]) <= made["inputs"].keys(), path
 
 
 def test_the_chain_of_the_downloaded_run_holds(stored):

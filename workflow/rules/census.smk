@@ -165,8 +165,10 @@ rule census_controls:
         mem_mb=grows(6000),
         runtime=grows(60),
     params:
-        source=lambda wildcards: source_of(wildcards.model),
-        revision=lambda wildcards: SETTINGS[wildcards.model]["revision"],
+        source=lambda wildcards: tokenizer_source(
+            SETTINGS[wildcards.model]["tokenizer"]
+        ),
+        revision=lambda wildcards: revision_of(SETTINGS[wildcards.model]["tokenizer"]),
         pairs=lambda wildcards: pairs_of(wildcards.model),
         near_verbatim=CENSUS["near_verbatim"],
         tokenizer=lambda wildcards: SETTINGS[wildcards.model]["tokenizer"],

@@ -29,6 +29,12 @@ def targets_of(wildcards, table="targets"):
     return f"results/{RUN}/prompts/{wildcards.extent}/{table}/{tokenizer}.parquet"
 
 
+def drafting():
+    """The folder of the draft model, if there is one."""
+    draft = config["prompts"]["gcg"]["draft"]
+    return folder_of(draft) if draft else []
+
+
 def measured(wildcards):
     """What the criteria of one search are applied to."""
     procedures = prompt_settings.procedures(config, wildcards.model, wildcards.frame)

@@ -55,6 +55,7 @@ rule compression:
     input:
         targets=targets_of,
         model=lambda wildcards: folder_of(wildcards.model),
+        draft=drafting(),
     output:
         **{
             name: f"{SEARCH}/{name}{SEARCHED}.parquet"
@@ -90,6 +91,7 @@ rule multi_prefix:
     input:
         targets=targets_of,
         model=lambda wildcards: folder_of(wildcards.model),
+        draft=drafting(),
     output:
         **{
             name: f"{SEARCH}/{name}{SEARCHED}.parquet"

@@ -34,9 +34,7 @@ rule propensity_prompts:
         passages="results/{run}/passages.parquet",
         generic=as_input(PROPENSITY["generic"]),
         index=lambda wildcards: fetched(text_index("training", wildcards.reader)),
-        tokenizer=lambda wildcards: (
-            [] if PROPENSITY["index"] else tokenizer_of(wildcards.reader)
-        ),
+        tokenizer=files_of_tokens,
     output:
         prompts="results/{run}/propensity/prompts/{reader}.parquet",
         left_out="results/{run}/left_out/propensity/{reader}.parquet",
@@ -82,6 +80,7 @@ rule propensity_generate:
             f"results/{RUN}/propensity/prompts/{reads(wildcards.model)}.parquet"
         ),
         model=lambda wildcards: folder_of(wildcards.model),
+        tokenizer=files_of_tokens,
     output:
         generations="results/{run}/propensity/{model}/generations.parquet",
     log:
@@ -115,6 +114,7 @@ rule propensity_trace:
         index=lambda wildcards: fetched(
             text_index(wildcards.text, reads(wildcards.model))
         ),
+        tokenizer=files_of_tokens,
     output:
         **{
             name: f"results/{{run}}/propensity/{{model}}/{{text}}/{name}{TRACED}.parquet"
@@ -144,6 +144,7 @@ rule propensity_page:
     input:
         generations="results/{run}/propensity/{model}/generations.parquet",
         traces="results/{run}/propensity/{model}/{text}/traces.parquet",
+        tokenizer=files_of_tokens,
     output:
         page=report(
             "results/{run}/propensity/{model}/{text}/traces.html",

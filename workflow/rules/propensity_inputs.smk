@@ -29,6 +29,12 @@ def tokens_of(reader):
     return {"folder": tokenizer_source(reader), "revision": revision_of(reader)}
 
 
+def files_of_tokens(wildcards):
+    """The folder of the tokenizer that prompts and generations are read with, if it has one."""
+    reader = wildcards.get("reader") or reads(wildcards.model)
+    return as_folder(tokens_of(reader)["folder"])
+
+
 def text_index(text, reader):
     """The index of the training text, or of the foil."""
     if text == "foil":
