@@ -35,9 +35,8 @@ class Checkout:
 
     def planned(self, *arguments, configfile=None):
         """The rules a dry run would start."""
-        done = self.snakemake("-n", "--quiet", "all", *arguments, configfile=configfile)
-        assert done.returncode == 0, done.stderr
         done = self.snakemake("-n", *arguments, configfile=configfile)
+        assert done.returncode == 0, done.stderr
         lines = (done.stdout + done.stderr).splitlines()
         return {
             line.split()[1].rstrip(":")

@@ -15,14 +15,20 @@ def root(pytestconfig):
     return pytestconfig.rootpath
 
 
-@pytest.fixture
-def config(root):
-    return configuration.load(root / "config/config.yaml")
+@pytest.fixture(scope="module")
+def read(pytestconfig):
+    folder = pytestconfig.rootpath / "config"
+    return [configuration.load(folder / name) for name in ("config.yaml", "models.yaml")]
 
 
 @pytest.fixture
-def models(root):
-    return configuration.load(root / "config/models.yaml")
+def config(read):
+    return copy.deepcopy(read[0])
+
+
+@pytest.fixture
+def models(read):
+    return copy.deepcopy(read[1])
 
 
 def check(root, config, models):
@@ -78,6 +84,10 @@ def changed(config, path, value):
         ("run", "..", "run: '..' does not match"),
         ("run", "notable", "notable holds the word 'table'"),
         ("calibration/alphas", ["1e-3"], "'1e-3' is not of type 'number'; YAML needs a point"),
+        ("prompts/searches/0/model", "nobody", "prompts: nobody is not in config/models.yaml"),
+        ("prompts/gcg/wide", 3, "prompts/gcg: unknown key wide; did you mean width?"),
+        ("propensity/prompt", 3, "propensity: unknown key prompt; did you mean prompts?"),
+        ("propensity/metrics", ["ALS"], "propensity/metrics/0: 'ALS' is not one of"),
         ("decontamination/index", "of/{model}", "only {tokenizer} is known"),
         ("decontamination/index", "of/{", "only {tokenizer} is known"),
     ],

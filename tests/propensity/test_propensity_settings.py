@@ -28,6 +28,7 @@ def test_the_default_run_and_a_danish_one_fit():
     ("changes", "said"),
     [
         ({"specific": ["planted"]}, "planted is no pool of controls; .* held-out, post-cutoff"),
+        ({"specific": ["nowhere"]}, "propensity/specific: nowhere is no pool of controls"),
         ({"language": "da"}, "propensity/generic: .* English, the language is da"),
         ({"document_tokens": 99}, "propensity/document_tokens: 99 .* prefix of 50 tokens"),
         ({"index": "i"}, "propensity/index_tokenizer: .* tokenizer of i"),

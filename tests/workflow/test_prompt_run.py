@@ -58,25 +58,15 @@ def test_the_published_experiments_pass_a_dry_run(fresh, name):
         assert page in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"searches": [{"model": "nobody", "frame": "plain", "procedures": ["parrots"],
-                        "default_run": True}]}, "prompts: nobody is not in config/models.yaml"),
-        ({"sets": [{"name": "a", "role": "control", "pool": "held-out", "tokens": 8},
-                   {"name": "b", "role": "control", "pool": "nowhere", "tokens": 8}]},
-         "prompts/sets: b: pool nowhere is not among the pools"),
-        ({"sets": [{"name": "a", "role": "control", "pool": "held-out", "tokens": 8},
-                   {"name": "b", "role": "control", "random": 2, "tokens": [5, 9]}]},
-         "prompts/sets: no candidate set"),
-        ({"gcg": {"wide": 3}}, "prompts/gcg: unknown key wide; did you mean width?"),
-    ],
-)  # fmt: skip
-def test_settings_that_fit_nothing_are_refused_before_anything_runs(fresh, change, message):
+def test_settings_that_fit_nothing_are_refused_before_anything_runs(fresh):
     config = yaml.safe_load(fresh.configfile.read_text())
-    config["prompts"] |= change
+    config["prompts"]["sets"] = [
+        {"name": "a", "role": "control", "pool": "held-out", "tokens": 8},
+        {"name": "b", "role": "control", "random": 2, "tokens": [5, 9]},
+    ]
     path = fresh.folder / "changed.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False))
     done = fresh.snakemake("-n", configfile=path)
-    assert done.returncode != 0
-    assert message in done.stdout + done.stderr
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("memfoil: ")]
+    assert line.startswith("memfoil: prompts/sets: no candidate set")

@@ -96,28 +96,16 @@ def test_the_fuller_run_passes_a_dry_run(fresh):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"specific": ["planted"]}, "propensity/specific: planted is no pool of controls"),
-        ({"specific": ["nowhere"]}, "propensity/specific: nowhere is no pool of controls"),
-        ({"document_tokens": 40}, "propensity/document_tokens: 40 leaves no continuation"),
-        ({"prompt": 3}, "propensity: unknown key prompt; did you mean prompts?"),
-        ({"index": "data/index"}, "propensity/index_tokenizer: "),
-        ({"index": "data/index", "index_tokenizer": {"folder": "x"}}, "propensity/foil: name"),
-        ({"metrics": ["ALS"]}, "propensity/metrics/0"),
-    ],
-)
-def test_settings_that_fit_nothing_are_refused_before_anything_runs(fresh, change, message):
+def test_settings_that_fit_nothing_are_refused_before_anything_runs(fresh):
     config = yaml.safe_load(fresh.configfile.read_text())
-    config["propensity"] |= change
+    config["propensity"]["specific"] = ["planted"]
     path = fresh.folder / "changed.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False))
     done = fresh.snakemake("-n", configfile=path)
     lines = [line for line in done.stderr.splitlines() if line.startswith("memfoil: ")]
-    assert done.returncode != 0
-    assert message in done.stdout + done.stderr
-    assert len([line for line in lines if not line.startswith("memfoil: warning")]) == 1
+    (line,) = [line for line in lines if not line.startswith("memfoil: warning")]
+    assert done.returncode == 2
+    assert line.startswith("memfoil: propensity/specific: planted is no pool of controls")
 
 
 @pytest.mark.parametrize(
