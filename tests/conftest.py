@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import torch
+from fault_table import pytest_terminal_summary  # noqa: F401 - of the whole session
 from small_models import small_network, small_tokenizer
 from small_run import checkout
 
