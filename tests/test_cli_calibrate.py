@@ -332,6 +332,7 @@ def test_a_command_that_is_incomplete(arguments, capsys):
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_mistake(published, saved):
     command = [*PROGRAM, saved(published), "--alpha", "0.001"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -341,6 +342,7 @@ def test_a_reader_that_stops_early_is_no_mistake(published, saved):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.slow
 def test_a_full_disk_is_one_line(published, saved):
     command = [*PROGRAM, saved(published), "--alpha", "0.001"]
     with Path("/dev/full").open("w") as full:

@@ -260,6 +260,7 @@ def test_from_text_to_a_page(folder, tokenizer, capsys):
     assert "another" in refused(capsys)
 
 
+@pytest.mark.slow
 def test_the_command_runs_as_a_program(folder):
     for arguments in (
         ["index", "build", "--tokens", "tokens.parquet", "--out", "idx"],

@@ -53,6 +53,7 @@ def gone(pid, seconds=5):
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux tells when a process ends")
+@pytest.mark.slow
 def test_a_script_ends_with_a_scheduler_that_is_killed():
     with started(SCHEDULER, SCRIPT) as scheduler:
         said, script = scheduler.stdout.readline().split()

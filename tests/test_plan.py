@@ -69,6 +69,7 @@ def test_what_is_not_known_before_is_called_at_least(here, capsys):
     assert of("config/experiments/population_smollm2.yaml")[0].at_least
 
 
+@pytest.mark.slow
 def test_every_experiment_has_a_plan(here, pytestconfig, capsys):
     files = sorted((pytestconfig.rootpath / "config/experiments").glob("*.yaml"))
     assert len(files) > 10

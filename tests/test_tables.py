@@ -151,6 +151,7 @@ SCORES.write(frame, {str(path)!r}, Provenance("test"))
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_write_that_runs_out_of_space_leaves_the_old_table(tmp_path):
     path = tmp_path / "scores.parquet"
     path.write_text("old")

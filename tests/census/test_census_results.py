@@ -96,6 +96,7 @@ def naive_queries(log10_p):
 MEASURES = {"base": lambda powers: powers[0], "near-verbatim": max}
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(cases(), cases(pair="q"))
 def test_every_number_of_the_census_follows_from_windows_scores_and_verdicts(one, other):

@@ -35,7 +35,7 @@ def token_bytes(ids) -> bytes:
     return bytes(table[c] for piece in pieces for c in piece)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(TEXTS, STRIDES)
 def test_the_characters_of_a_window_are_those_its_tokens_have_a_byte_of(text, stride):
     """Byte by byte: white space merged into tokens, characters split over tokens."""
@@ -62,7 +62,7 @@ def _split(row):
     return token_bytes(row.token_ids[:4]), token_bytes(row.token_ids[4:])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(TEXTS, st.integers(1, 12))
 def test_no_token_of_a_text_is_lost_between_the_windows_and_what_was_left_out(text, stride):
     try:

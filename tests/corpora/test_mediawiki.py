@@ -178,6 +178,7 @@ def test_dumps_that_do_not_belong_together_are_refused(tmp_path, earlier):
         corpora.read(source(earlier, tmp_path / "dawiki-20250103-none.xml.bz2"))
 
 
+@pytest.mark.slow
 def test_ten_times_the_pages_take_no_more_memory(tmp_path):
     def peak(pages):
         later = dump(tmp_path, "20250101", map(page, range(10, 10 + pages)), open, "")

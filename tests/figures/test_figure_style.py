@@ -51,14 +51,18 @@ def spills(figure: Figure) -> dict[str, float]:
     return {edge: inches for edge, inches in over.items() if inches > 0.005}
 
 
+ALL = "as it should be"
 WITH_MANY_WORDS = {
-    "as it should be": ("run", "base", None),
+    ALL: ("run", "base", None),
     "mostly zeros": ("run", "top-40", {"tail_distribution", "suffix_sweep", "control_pools"}),
     "too few controls": ("small_run", "base", {"validity", "suffix_sweep", "decontamination"}),
 }
 
 
-@pytest.mark.parametrize("case", WITH_MANY_WORDS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] * (case == ALL)) for case in WITH_MANY_WORDS],
+)
 @pytest.mark.filterwarnings("error")
 def test_nothing_reaches_over_the_edge_of_a_figure(request, every_figure, case):
     name_of_run, procedure, names = WITH_MANY_WORDS[case]
@@ -97,6 +101,7 @@ def test_extreme_tables_are_drawn_with_a_word_in_every_empty_panel(small_run, ev
 
 
 @pytest.mark.parametrize(("name", "kind"), [("query_budget", "svg"), ("match_check", "png")])
+@pytest.mark.slow
 def test_the_same_tables_give_the_same_bytes_whatever_the_settings(
     run, every_figure, tmp_path, name, kind
 ):
@@ -132,6 +137,7 @@ def test_a_save_that_fails_leaves_the_old_file(run, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["match.svg"]
 
 
+@pytest.mark.slow
 def test_importing_the_figures_opens_no_display_backend():
     code = "import sys, memfoil.figures; print('matplotlib.pyplot' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

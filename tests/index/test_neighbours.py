@@ -31,7 +31,7 @@ def cases(draw):
 
 
 @given(cases(), st.integers(1, 2))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_nearest_stretch_is_that_of_brute_force(indexed, case, shards):
     documents, windows, max_distance = case
     with indexed(documents, vocab_size=300, shards=shards) as index:

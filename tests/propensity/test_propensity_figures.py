@@ -130,6 +130,7 @@ def test_filters_show_nothing_where_neither_rate_was_seen(run):
     assert not [line for line in figures.filters(nothing).axes[0].lines if line.get_marker() == "o"]
 
 
+@pytest.mark.slow
 def test_long_matches_stand_beside_the_foils(run):
     figure = figures.long_matches(run["foil"]["propensity"], run["foil"]["span_rates"])
     dots = {
@@ -143,6 +144,7 @@ def test_long_matches_stand_beside_the_foils(run):
     assert squares == rates[rates.alpha == 0.05].calibrated_rate.tolist()
 
 
+@pytest.mark.slow
 def test_without_a_foil_everything_is_still_drawn(run, tmp_path):
     none = run["none"]
     drawn = [

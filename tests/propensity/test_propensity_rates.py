@@ -138,25 +138,28 @@ def test_rare_spans_are_counted_by_their_copies(made, result):
     assert row(result, "prefix", "R50, fewer than 10 copies").f == few / of.sum()
 
 
-def resampled(made, setting, metric, frame, subset="all"):
-    """The rate in each resample, one prompt after the other, in plain Python."""
+def resampled(made, setting, frame):
+    """The rates in each resample, one prompt after the other, in plain Python."""
     generations, _, _ = made
     of = generations.setting == setting
     prompts = sorted(generations.prompt_id[of].unique())
-    generator = np.random.default_rng(number(f"7 {subset} {setting}"))
+    generator = np.random.default_rng(number(f"7 all {setting}"))
     draws = generator.integers(len(prompts), size=(RESAMPLES, len(prompts)))
     by_prompt = {p: frame[(generations.prompt_id == p) & ~frame.degenerate] for p in prompts}
-    return [
-        float(rates(pd.concat(by_prompt[prompts[i]] for i in drawn))[metric]) for drawn in draws
-    ]
+    return pd.DataFrame([rates(pd.concat(by_prompt[prompts[i]] for i in drawn)) for drawn in draws])
+
+
+@pytest.fixture(scope="module")
+def resamples(made):
+    """Those of the sentences, of the attack, and of the sentences in the foil."""
+    _, reproduction, foil = made
+    drawn = (("specific", reproduction), ("prefix", reproduction), ("specific", foil))
+    return [resampled(made, setting, frame) for setting, frame in drawn]
 
 
 @pytest.mark.parametrize("metric", ["R50", "NVR", "ALS"])
-def test_intervals_of_rates_and_pm_are_percentiles_of_direct_resamples(made, result, metric):
-    _, reproduction, foil = made
-    p = np.array(resampled(made, "specific", metric, reproduction))
-    c = np.array(resampled(made, "prefix", metric, reproduction))
-    q = np.array(resampled(made, "specific", metric, foil))
+def test_intervals_of_rates_and_pm_are_percentiles_of_direct_resamples(result, resamples, metric):
+    p, c, q = (drawn[metric].to_numpy(dtype=float) for drawn in resamples)
     found = row(result, "specific", metric)
     for values, name in ((p, "f"), (p - c, "difference"), (p - q, "excess")):
         expected = np.quantile(values, [0.025, 0.975])

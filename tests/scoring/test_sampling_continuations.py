@@ -103,6 +103,7 @@ DECODINGS = [
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)
+@pytest.mark.slow
 def test_twenty_thousand_pairs_have_the_exact_distribution(model, decoding):
     """Chi-square over all continuations of two tokens; those with no probability never occur."""
     prompt = [2, 5, 3]

@@ -108,6 +108,7 @@ def write_scores(folder, name, sequences, out):
     return TOKEN_SCORES.read(out / name), seen
 
 
+@pytest.mark.slow
 def test_the_table_does_not_depend_on_how_it_was_chunked(model_folders, tmp_path, monkeypatch):
     sequences = random_table(50, tmp_path / "sequences.parquet")
     whole = teacher_forced(load(model_folders["gpt2"]), sequences, top_k=(40, 5))
@@ -248,6 +249,7 @@ POLICIES = ["temperature-0.7", "top-p-0.8", "temperature-1.5+top-4+top-p-0.9"]
 
 
 @pytest.mark.parametrize("procedure", ["base", "top-40", "top-2", *POLICIES])
+@pytest.mark.slow
 def test_scores_are_the_frequencies_of_20000_samples(peaked_model, procedure):
     prefix, n, suffix_tokens = [20, 30], 20_000, 3
     policy = Policy(1.0, 1.0, None) if procedure == "base" else policy_of(procedure)

@@ -170,6 +170,7 @@ def test_model_scale(alpha, claims, calibrated):
 # Exactness of K.
 
 
+@pytest.mark.slow
 def test_k_over_n_plus_one_is_k_for_every_n_up_to_20000():
     """Every k for small N; for larger N some, first those a float product would get wrong."""
     wrong = 0

@@ -4,7 +4,7 @@ import datetime
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memfoil.errors import InvalidConfiguration
@@ -51,6 +51,7 @@ def divide(frame: pd.DataFrame, request: dict) -> pd.DataFrame:
     return split(frame, cutoff=CUTOFF, first=FIRST, **request)
 
 
+@settings(max_examples=30)
 @given(cases())
 def test_every_passage_is_in_one_split_and_each_has_the_number_asked_for(case):
     dates, request = case
@@ -67,6 +68,7 @@ def test_every_passage_is_in_one_split_and_each_has_the_number_asked_for(case):
     assert counts == {key: count for key, count in expected.items() if count}
 
 
+@settings(max_examples=30)
 @given(cases())
 def test_the_dates_rule(case):
     dates, request = case
@@ -76,6 +78,7 @@ def test_the_dates_rule(case):
         assert name == "unused" or date >= FIRST
 
 
+@settings(max_examples=30)
 @given(cases(), st.randoms())
 def test_neither_order_nor_later_documents_change_a_split(case, random):
     dates, request = case
@@ -87,6 +90,7 @@ def test_neither_order_nor_later_documents_change_a_split(case, random):
     assert after.loc[before.index].equals(before)
 
 
+@settings(max_examples=30)
 @given(cases(), st.dates(FIRST, CUTOFF - datetime.timedelta(days=1)))
 def test_a_new_passage_moves_at_most_one_other_per_group(case, date):
     dates, request = case
@@ -160,6 +164,7 @@ def test_the_table_fits_its_schema(tmp_path):
     assert SPLITS.read(tmp_path / "splits.parquet").equals(result)
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 12), st.integers(1, 64))
 def test_leaked_passages_come_from_after_the_cutoff_half_of_them_edited(count, times):
     frame = passages([datetime.date(1980, 1, 1)] * 8 + [datetime.date(2000, 1, 1)] * 12)

@@ -35,6 +35,7 @@ def taught(source, training_text, folder, examples):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_answer_alone_is_learned_and_the_loss_falls(source, training_text, tmp_path):
     training = taught(source, training_text, tmp_path / "taught", examples=640)
     assert training["loss"].tail(5).mean() < training["loss"].head(5).mean()

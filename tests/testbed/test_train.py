@@ -118,6 +118,7 @@ train(CORPUS.read(corpus).head(4), tokenizer, folder, settings=Settings(**json.l
 """
 
 
+@pytest.mark.slow
 def test_a_training_killed_while_it_saves_leaves_no_model(training_text, tokenizer, tmp_path):
     CORPUS.write(training_text, tmp_path / "corpus.parquet", Provenance("corpus"))
     tokenizer.save_pretrained(tmp_path / "tokenizer")
