@@ -13,6 +13,9 @@ else
 VLLM_TESTS := $(BIN)/pytest -m vllm -rs tests/models tests/workflow
 endif
 
+# A worker for each core, so one thread for each worker. Neighbours share what they are set up with.
+ONE_A_CORE := OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal
+
 .DEFAULT_GOAL := demo
 .PHONY: demo propensity test lint clean
 
@@ -34,8 +37,8 @@ propensity: $(VENV)/run.stamp  ## the default run's propensity, with many more p
 	$(BIN)/snakemake propensity --configfile config/experiments/testbed_propensity.yaml
 
 test: $(VENV)/dev.stamp $(VLLM_STAMP)  ## fast tests first, then the slow ones, then the workflow end to end
-	$(BIN)/pytest -n auto -m "not (slow or workflow or faults or slurm or vllm)"
-	$(BIN)/pytest -n auto -m "slow and not (workflow or faults or slurm or vllm)"
+	$(ONE_A_CORE) -m "not (slow or workflow or faults or slurm or vllm)"
+	$(ONE_A_CORE) -m "slow and not (workflow or faults or slurm or vllm)"
 	$(BIN)/pytest -m "workflow or faults or slurm"
 	$(VLLM_TESTS)
 
