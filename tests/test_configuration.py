@@ -136,6 +136,7 @@ def test_an_unreadable_file_is_one_line(tmp_path, content):
         "documents/2/later",
         "prompts/sets/2/file",
         "propensity/generic",
+        "decontamination/review",
     ],
 )
 def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
@@ -147,11 +148,31 @@ def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
     ]
     config["prompts"]["sets"].insert(2, {"name": "a", "role": "candidate", "file": "there"})
     config["propensity"]["generic"] = str(tmp_path / "there")
+    config["decontamination"]["review"] = "there"
     configuration.check_files(config)
     for path in ("nowhere", "."):
         said = f"{key}: there is no file {path} in {tmp_path}; mend the path"
         with pytest.raises(InvalidConfiguration, match=f"^{re.escape(said)}"):
             configuration.check_files(changed(config, key, path))
+
+
+def test_an_index_that_is_not_there_is_named(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "index_one").mkdir()
+    for named in (
+        None,
+        "older",
+        "index_one",
+        "s3://bucket/index",
+        f"results/{config['run']}/index",
+    ):
+        configuration.check_index(changed(config, "decontamination/index", named), ["one", "two"])
+    several = changed(config, "decontamination/index", "index_{tokenizer}")
+    configuration.check_index(several, ["one"])
+    said = re.escape(f"decontamination/index: there is no folder index_two in {tmp_path}; mend")
+    with pytest.raises(InvalidConfiguration, match=f"^{said}"):
+        configuration.check_index(several, ["one", "two"])
+    configuration.check_index(changed(several, "propensity/index", "another"), ["one", "two"])
 
 
 def test_documents_that_were_read_may_be_gone(config, tmp_path, monkeypatch):

@@ -196,10 +196,35 @@ def check_files(config: Mapping[str, Any]) -> None:
         }
     if config["propensity"] and config["propensity"]["generic"]:
         named["propensity/generic"] = config["propensity"]["generic"]
+    if config["decontamination"]["review"]:
+        named["decontamination/review"] = config["decontamination"]["review"]
     for key, path in named.items():
         if not is_stored(path) and not Path(path).is_file():
             raise InvalidConfiguration(
                 f"{key}: there is no file {path} in {Path.cwd()}; mend the path, or put it there"
+            )
+
+
+def check_index(config: Mapping[str, Any], tokenizers: Iterable[str]) -> None:
+    """Refuse a run whose index of the training text is not there, before anything runs.
+
+    Not where propensity has one of its own: `snakemake propensity` does without this one.
+
+    Raises
+    ------
+    InvalidConfiguration
+        Naming the folder, and where it was looked for.
+    """
+    named = config["decontamination"]["index"]
+    if named in (None, OLDER) or (config["propensity"] and config["propensity"]["index"]):
+        return
+    for tokenizer in tokenizers:
+        path = named.format(tokenizer=tokenizer)
+        made_here = path.startswith(f"results/{config['run']}/")
+        if not made_here and not is_stored(path) and not Path(path).is_dir():
+            raise InvalidConfiguration(
+                f"decontamination/index: there is no folder {path} in {Path.cwd()}; mend the path, "
+                "or make it with memfoil index build"
             )
 
 

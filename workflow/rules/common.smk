@@ -48,6 +48,9 @@ TOKENIZERS = {
     for name in dict.fromkeys(each["tokenizer"] for each in SETTINGS.values())
 }
 
+with shown_once():
+    configuration.check_index(config, TOKENIZERS)
+
 
 wildcard_constraints:
     run=RUN,
