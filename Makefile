@@ -8,9 +8,9 @@ REPORT := $(RUN)/report.html
 VLLM := .venv-vllm
 ifeq ($(shell uname -sm),Linux x86_64)
 VLLM_STAMP := $(VLLM)/run.stamp
-VLLM_TESTS := $(VLLM)/bin/python -m pytest -m vllm tests/models tests/workflow
+VLLM_TESTS := $(VLLM)/bin/python -m pytest -m vllm tests/models tests/workflow/test_backends_run.py
 else
-VLLM_TESTS := $(BIN)/pytest -m vllm -rs tests/models tests/workflow
+VLLM_TESTS := $(BIN)/pytest -m vllm -rs tests/models tests/workflow/test_backends_run.py
 endif
 
 # A worker for each core, so one thread for each worker. Neighbours share what they are set up with.
