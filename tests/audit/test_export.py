@@ -11,7 +11,7 @@ import yaml
 
 from memfoil import calibration, scoring, tables
 from memfoil.audit.export import export
-from memfoil.audit.verify import verify
+from memfoil.audit.verify import _unlike, verify
 from memfoil.cli import main
 from memfoil.tables import Provenance, digest, provenance_of
 
@@ -144,6 +144,7 @@ def test_an_export_is_the_same_twice_and_holds_no_text_and_no_place(archive):
         ("scores/m", tables.SCORES, "log_score", -0.5),
         ("sequences/m", tables.SEQUENCES, "role", "control"),
         ("calibration/m/thresholds", tables.THRESHOLDS, "log_tau", -1.0),
+        ("calibration/m/claims", tables.CLAIMS, "log10_queries", 3.0),
         ("calibration/m/rates", tables.RATES, "n_claims", 7),
         ("calibration/m/claims", tables.CLAIMS, "p_value", 0.001),
     ],
@@ -218,3 +219,21 @@ def test_a_result_that_is_taken_out_is_missed(archive):
         for name, content in inside.items():
             file.writestr(name, content)
     assert any("claims.parquet, made with it, is missing" in p for p in verify(archive).problems)
+
+
+@pytest.mark.parametrize(
+    ("stated", "made", "unlike"),
+    [
+        (-1.0, -np.inf, True),
+        (-50.0, np.inf, True),
+        (np.inf, -np.inf, True),
+        (np.nan, 0.0, True),
+        (0.0, 1e-6, True),
+        (np.inf, np.inf, False),
+        (-np.inf, -np.inf, False),
+        (np.nan, np.nan, False),
+        (-700.0, -700.0 * (1 + 1e-12), False),
+    ],
+)
+def test_only_rounding_passes_for_the_same_number(stated, made, unlike):
+    assert _unlike(pd.Series([stated]), pd.Series([made])).tolist() == [unlike]

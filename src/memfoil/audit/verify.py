@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -159,5 +160,5 @@ def _unlike(stated: pd.Series, made: pd.Series) -> pd.Series:
     """Which values differ; reals by more than rounding on another machine may."""
     if not pd.api.types.is_float_dtype(stated):
         return stated.ne(made) & ~(stated.isna() & made.isna())
-    near = (stated - made).abs() <= 1e-9 * (1 + made.abs())
-    return ~(near | stated.eq(made) | (stated.isna() & made.isna()))
+    near = np.isclose(stated, made.astype(float), rtol=1e-9, atol=1e-9, equal_nan=True)
+    return pd.Series(~near)
