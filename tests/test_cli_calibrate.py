@@ -261,6 +261,25 @@ def test_a_byte_order_mark_and_carriage_returns_are_no_mistake(tmp_path, answer)
     assert answer(str(path), "--alpha", "0.5")["n_controls"] == 1
 
 
+def test_a_long_text_beside_the_scores_is_no_mistake(tmp_path, answer):
+    path = tmp_path / "scores.csv"
+    rows = "control,-2,a\ncandidate,-1," + "b" * 3_000_000
+    path.write_text(f"role,log_score,text\n{rows}\n")
+    assert answer(str(path), "--alpha", "0.5")["n_controls"] == 1
+
+
+def test_a_long_value_is_shown_by_its_beginning(tmp_path, complaint):
+    (tmp_path / "scores.csv").write_text("role,log_score\ncontrol,-" + "1-" * 9_999 + "\n")
+    assert len(complaint("scores.csv", "--alpha", "0.1")) < 200
+
+
+@pytest.mark.parametrize("length", [0, -1, 1.5, 1e300, np.inf, 1 << 63])
+def test_lengths_that_are_no_number_of_tokens(published, saved, complaint, length):
+    lengths = np.array([length] * len(published), np.uint64 if length == 1 << 63 else float)
+    saved(published.assign(suffix_tokens=lengths))
+    assert "column suffix_tokens, row 0" in complaint("scores.parquet", "--alpha", "0.1")
+
+
 @pytest.mark.parametrize("content", [b"", b"hello", b"PAR1" + bytes(200)])
 def test_a_damaged_parquet_file(tmp_path, complaint, content):
     (tmp_path / "scores.parquet").write_bytes(content)

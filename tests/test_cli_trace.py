@@ -162,7 +162,7 @@ def test_a_zeroed_array_is_never_an_index_of_nothing(folder, capsys):
     ("arguments", "message"),
     [
         ({"index": "nowhere"}, "nowhere: there is no such folder"),
-        ({"generations": "nothing.parquet"}, "nothing.parquet: not a readable Parquet file"),
+        ({"generations": "nothing.parquet"}, "nothing.parquet: there is no such file"),
         ({"generations": "tokens.parquet"}, "tokens.parquet: unknown column document_id"),
         ({"index": "generations.parquet"}, "generations.parquet: cannot be read"),
     ],
@@ -172,6 +172,38 @@ def test_wrong_files_are_named(folder, capsys, arguments, message):
     capsys.readouterr()
     assert trace(**arguments) == 2
     assert message in refused(capsys)
+
+
+@pytest.mark.parametrize(
+    ("out", "options"),
+    [
+        ("generations.parquet", []),
+        ("./generations.parquet", []),
+        ("out.parquet", ["--page", "out.parquet"]),
+        ("out.parquet", ["--page", "generations.parquet"]),
+    ],
+)
+def test_no_file_that_is_read_or_written_is_written_over(folder, capsys, out, options):
+    before = (folder / "generations.parquet").read_bytes()
+    assert trace(*options, out=out) == 2
+    assert "would be lost" in refused(capsys)
+    assert (folder / "generations.parquet").read_bytes() == before
+    assert not (folder / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("command", [build, trace])
+def test_an_interrupted_command_says_so_and_leaves_nothing(folder, capsys, monkeypatch, command):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    build()
+    capsys.readouterr()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    monkeypatch.setattr("memfoil.tables.schema.seal", interrupt)
+    monkeypatch.setattr(sys.modules["memfoil.index.build"], "_synchronize", interrupt)
+    assert command() == 130
+    assert refused(capsys) == "memfoil: interrupted\n"
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize(

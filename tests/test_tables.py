@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from memfoil import tables
-from memfoil.errors import InvalidTable
+from memfoil.errors import InvalidConfiguration, InvalidTable
 from memfoil.tables import SCORES, SEQUENCES, TOKEN_SCORES, Provenance
 
+ENDED = 1 << 30
+"""Above every process id."""
 MADE = Provenance("test", inputs={"a": "0"}, seed=7)
 
 
@@ -195,8 +197,8 @@ def test_the_page_of_tables_is_up_to_date(pytestconfig):
 
 def test_what_a_killed_write_left_behind_is_removed_by_the_next(tmp_path):
     path = tmp_path / "a[1].parquet"
-    left = tmp_path / f".{path.name}.12345.partial"
-    other = tmp_path / ".b.parquet.12345.partial"
+    left = tmp_path / f".{path.name}.{ENDED}.partial"
+    other = tmp_path / f".b.parquet.{ENDED}.partial"
     for file in (left, other):
         file.write_text("half")
     with tables.atomic(path) as temporary:
@@ -229,3 +231,58 @@ def test_no_changed_bit_changes_a_value_unnoticed(tmp_path, parts):
         except InvalidTable:
             named += 1
     assert named > 20
+
+
+def test_what_another_process_is_writing_is_left_to_it(tmp_path):
+    path = tmp_path / "a.parquet"
+    of_another = tmp_path / f".{path.name}.{os.getppid()}.partial"
+    of_another.write_text("half")
+    with tables.atomic(path) as temporary:
+        temporary.write_text("whole")
+    assert of_another.read_text() == "half"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "folder", "file/a.parquet", "file/deep/a.parquet"])
+def test_where_no_file_can_be_is_refused_before_it_is_written(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InvalidConfiguration, match="folder"), tables.atomic(name):
+        pass
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder"]
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def refused(path):
+    with pytest.raises(InvalidTable) as caught:
+        SCORES.read(path)
+    return str(caught.value)
+
+
+def test_a_folder_of_tables_is_no_table(tmp_path):
+    SCORES.write(scores(), tmp_path / "a.parquet", MADE)
+    assert refused(tmp_path) == f"{tmp_path}: a folder; name a file in it"
+
+
+def test_no_file(tmp_path):
+    assert refused(tmp_path / "none.parquet") == f"{tmp_path}/none.parquet: there is no such file"
+
+
+def test_text_that_is_not_utf8_is_named(tmp_path):
+    names = pa.array([b"a", b"\xff"]).view(pa.string())
+    pq.write_table(
+        pa.Table.from_pandas(scores()).set_column(0, "sequence_id", names), tmp_path / "a.parquet"
+    )
+    line = refused(tmp_path / "a.parquet")
+    assert "column sequence_id" in line
+    assert "UTF8" in line
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_text_however_it_is_stored_is_text(tmp_path, kind):
+    table = pa.Table.from_pandas(scores())
+    names = table["sequence_id"].cast(kind)
+    pq.write_table(table.set_column(0, "sequence_id", names), tmp_path / "a.parquet")
+    assert SCORES.read(tmp_path / "a.parquet").sequence_id.tolist() == ["a", "b"]

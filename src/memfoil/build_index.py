@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from memfoil import tables
-from memfoil.errors import InvalidConfiguration
+from memfoil.errors import InvalidConfiguration, InvalidTable
 from memfoil.index.build import build
 
 LARGEST_VOCABULARY = 2**31 - 1
@@ -25,6 +25,8 @@ def build_index(tokens: str, out: str, vocab_size: int | None, tokenizer: str, s
     if shards < 1:
         raise InvalidConfiguration(f"--shards {shards}: an index has at least one shard")
     corpus = tables.CORPUS.read(tokens)
+    if corpus.empty:
+        raise InvalidTable(f"{tokens}: the table has no rows: no document to index")
     name = tokenizer
     if tokenizer and Path(tokenizer).is_dir():
         from memfoil.models import load_tokenizer, tokenizer_digest  # seconds, and seldom needed

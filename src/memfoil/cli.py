@@ -71,11 +71,15 @@ folder of the workflow. No model, no network is needed.
 """
 
 
+INTERRUPTED = 130
+"""What a shell expects of a command that Ctrl-C has ended."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     0 when it succeeds, 1 when an audit finds what does not match, 2 after a user's mistake or on
-    a full disk.
+    a full disk or memory, 130 when it is interrupted: no file is then left half-written.
     """
     status = 0
     try:
@@ -84,6 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(answer, flush=True)  # noqa: T201
     except BrokenPipeError:  # whoever reads the output, such as `head`, has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("memfoil: interrupted", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+    except MemoryError as error:
+        print(f"memfoil: the memory does not hold this: {error}", file=sys.stderr)  # noqa: T201
+        return 2
     except (MemfoilError, OSError) as error:
         message = " ".join(str(error).split())
         print(f"memfoil: {message}", file=sys.stderr)  # noqa: T201

@@ -16,6 +16,7 @@ from memfoil.errors import InvalidScores, InvalidTable
 from memfoil.nulls import GROUP_KEY, ROLES
 
 SCORES = ("log_score", "score")
+LARGEST = (1 << 31) - 1
 COLUMNS = ("role", *SCORES, *GROUP_KEY, "sequence_id")
 
 
@@ -84,8 +85,11 @@ def _csv(path: Path) -> pa.Table:
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(content),
-            # A reader's thread that still ends while the process does would abort it.
-            read_options=pyarrow.csv.ReadOptions(use_threads=False),
+            # A reader's thread that still ends while the process does would abort it; a line that
+            # does not fit into a block, it refuses.
+            read_options=pyarrow.csv.ReadOptions(
+                use_threads=False, block_size=min(len(content), LARGEST)
+            ),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=dict.fromkeys(COLUMNS, pa.string())
@@ -98,7 +102,11 @@ def _csv(path: Path) -> pa.Table:
 def _parquet(path: Path) -> pa.Table:
     try:
         names = pq.read_schema(path).names
-        return pq.read_table(path, columns=[name for name in COLUMNS if name in names])
+        return pq.read_table(
+            path,
+            columns=[name for name in COLUMNS if name in names],
+            page_checksum_verification=True,
+        )
     except (pa.ArrowException, OSError) as error:
         raise InvalidTable(f"{path}: not a readable Parquet file: {error}") from error
 
@@ -119,7 +127,7 @@ def _roles(table: pa.Table, path: Path) -> list[str]:
     for row, role in enumerate(roles):
         if role not in ROLES:
             raise InvalidTable(
-                f"{path}: column role, row {row}: {role!r} is no role; use candidate or control"
+                f"{path}: column role, row {row}: {role!r:.60} is no role; use candidate or control"
             )
     return roles
 
@@ -154,12 +162,14 @@ def _number(text: str, name: str, row: int, path: Path) -> float:
     try:
         return float(text or "nan")
     except ValueError:
-        raise InvalidTable(f"{path}: column {name}, row {row}: {text!r} is not a number") from None
+        raise InvalidTable(
+            f"{path}: column {name}, row {row}: {text!r:.60} is not a number"
+        ) from None
 
 
 def _whole_numbers(table: pa.Table, path: Path) -> NDArray[np.int64]:
     values = _numbers(table, "suffix_tokens", path)
-    bad = ~(np.isfinite(values) & (values == np.floor(values)) & (values >= 1))
+    bad = ~((values >= 1) & (values <= LARGEST) & (values == np.floor(values)))
     if bad.any():
         row = int(np.argmax(bad))
         raise InvalidTable(

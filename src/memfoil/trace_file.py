@@ -37,6 +37,7 @@ def trace_file(
     InvalidTable, InvalidIndex, InvalidModel, InvalidConfiguration, UnusableService
         With one line.
     """
+    _refuse_places(generations, out, page)
     reader, name = _reader_of(tokenizer)
     opened: Searchable
     if Path(index).is_file():
@@ -64,6 +65,21 @@ def trace_file(
     if page and reader is not None:
         write_page(frame, out, reader, page, title=f"Traces in {index}")
     return f"{out}: {len(frame):,} generations traced"
+
+
+def _refuse_places(generations: str, out: str, page: str | None) -> None:
+    """Refuse, before hours of work, what cannot be written or would be written over."""
+    taken = {"--generations": Path(generations).resolve()}
+    for option, path in {"--out": out, "--page": page}.items():
+        if path is None:
+            continue
+        tables.require_file_place(Path(path))
+        for other, place in taken.items():
+            if Path(path).resolve() == place:
+                raise InvalidConfiguration(
+                    f"{option} {path}: the file of {other}, which would be lost; choose another"
+                )
+        taken[option] = Path(path).resolve()
 
 
 def _reader_of(tokenizer: str) -> tuple[Reader | None, str]:

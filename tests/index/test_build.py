@@ -4,11 +4,12 @@ import json
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from memfoil.errors import InvalidIndex
+from memfoil.errors import InvalidIndex, MemfoilError
 from memfoil.index import build, open_index, verify
 from memfoil.index.files import pointer_width
 
@@ -158,11 +159,53 @@ def test_a_killed_build_leaves_no_index_and_the_next_one_cleans_up(tmp_path, cor
     folder = tmp_path / "index"
     command = [sys.executable, "-c", KILLED, str(folder), moment]
     assert subprocess.run(command, check=False).returncode == -9
-    assert left_in(tmp_path) == [".index.partial"]
+    (left,) = left_in(tmp_path)
+    assert left.startswith(".index.")
     with pytest.raises(InvalidIndex, match="no such folder"):
         open_index(folder)
     build(corpus([[1, 2, 3]]), folder, vocab_size=10)
     assert left_in(tmp_path) == ["index"]
+
+
+AT_ONCE = """
+import sys
+import pandas as pd
+from memfoil.index.build import build
+ids = [[int(sys.argv[2]), 2, 3]] * 200
+for _ in range(20):
+    build(pd.DataFrame({"document_id": map(str, range(200)), "token_ids": ids}), sys.argv[1],
+          vocab_size=10)
+"""
+
+
+@pytest.mark.slow
+def test_two_builds_at_once_leave_one_whole_index(tmp_path):
+    folder = tmp_path / "index"
+    commands = [[sys.executable, "-c", AT_ONCE, str(folder), str(id_)] for id_ in (5, 6)]
+    builds = [subprocess.Popen(each, stderr=subprocess.PIPE, text=True) for each in commands]
+    for each in builds:
+        said = each.communicate()[1]
+        assert not each.returncode or "cannot be written" in said
+    assert left_in(tmp_path) == ["index"]
+    verify(folder)
+    index = open_index(folder)
+    assert {index.count([5]), index.count([6])} == {0, 200}
+
+
+def test_more_shards_than_tokens(tmp_path, corpus):
+    build(corpus([[1, 2], [3]]), tmp_path / "index", vocab_size=10, shards=10**12)
+    assert open_index(tmp_path / "index").manifest.shards == 2
+
+
+@pytest.mark.parametrize("name", ["..", "file", "file/index"])
+def test_where_no_folder_can_be_is_refused(tmp_path, monkeypatch, corpus, name):
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    Path("file").write_text("mine")
+    with pytest.raises(MemfoilError):
+        build(corpus([[1]]), name, vocab_size=10)
+    assert Path("file").read_text() == "mine"
+    assert left_in(tmp_path / "in") == ["file"]
 
 
 @pytest.mark.parametrize("limit", [10, 1000, 30_000, 80_000])

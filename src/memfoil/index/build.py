@@ -27,7 +27,7 @@ from memfoil.index.files import (
 )
 from memfoil.index.kernel import compiled
 from memfoil.index.suffixes import counted, suffix_array
-from memfoil.tables import digest
+from memfoil.tables import beside, digest, require_place
 
 
 def build(
@@ -42,8 +42,8 @@ def build(
 
     Everything is written into a hidden folder beside `folder`, checked completely (sizes, every
     pointer, the order of all suffixes) and renamed: a folder of that name holds a whole index or
-    does not exist. What a killed build left in the hidden folder goes with the next one. An
-    index that stands there already is replaced.
+    does not exist. What a killed build left goes with the next one; of two at once the last to
+    end has the name. An index that stands there already is replaced.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def build(
     """
     folder = Path(folder)
     refuse_path(folder)
-    if folder.exists() and not (folder / MANIFEST).exists() and any(folder.iterdir()):
+    require_place(folder)
+    if folder.name in ("", "..") or (folder.exists() and not _is_index_or_empty(folder)):
         raise InvalidIndex(f"{folder}: exists and is not an index; choose another name")
     ids, ends = _tokens(corpus, vocab_size)
     threads = config.NUMBA_NUM_THREADS
@@ -82,6 +83,10 @@ def build(
                 for path, sha256 in zip(paths, digests, strict=True)
             }
         Manifest(vocab_size, tokenizer, len(ids), len(corpus), number + 1, files).write(hidden)
+
+
+def _is_index_or_empty(path: Path) -> bool:
+    return path.is_dir() and ((path / MANIFEST).exists() or not any(path.iterdir()))
 
 
 def _tokens(corpus: pd.DataFrame, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +114,7 @@ def _tokens(corpus: pd.DataFrame, vocab_size: int) -> tuple[np.ndarray, np.ndarr
 def _parts(ends: np.ndarray, shards: int) -> list[tuple[int, int]]:
     """Ranges of documents for at most `shards` shards, none empty, alike in tokens."""
     weights = ends + np.arange(len(ends))
-    goals = np.linspace(0, weights[-1], shards + 1)
+    goals = np.linspace(0, weights[-1], min(shards, weights[-1]) + 1)
     cuts = np.unique(np.searchsorted(weights, goals))
     return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
@@ -163,11 +168,9 @@ def _write_pointers(
 @contextmanager
 def _renamed(folder: Path) -> Iterator[Path]:
     """A hidden folder beside `folder` that takes its name when the block ends without an error."""
-    hidden = folder.with_name(f".{folder.name}.partial")
-    replaced = folder.with_name(f".{folder.name}.replaced")
+    hidden = beside(folder)
+    replaced = beside(folder.with_name(f"{folder.name}.replaced"))
     try:
-        for leftover in (hidden, replaced):
-            shutil.rmtree(leftover, ignore_errors=True)
         hidden.mkdir(parents=True)
         yield hidden
         _synchronize(hidden)

@@ -6,7 +6,8 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -218,7 +219,8 @@ class RemoteIndex:
         """
         question = {"index": self.index, "query_type": query_type, **fields}
         key = hashlib.sha256(f"{self.endpoint}\n{json.dumps(question)}".encode()).hexdigest()
-        kept = self._answers.execute("SELECT answer FROM answers WHERE key = ?", [key]).fetchone()
+        with self._cache() as answers:
+            kept = answers.execute("SELECT answer FROM answers WHERE key = ?", [key]).fetchone()
         if kept:
             return read(json.loads(kept[0]))
         trouble = ""
@@ -233,9 +235,9 @@ class RemoteIndex:
             except (ValueError, TypeError, KeyError, IndexError) as error:
                 trouble = f"an answer that is none to {query_type}: {error!r}"
             else:
-                with self._answers:
+                with self._cache() as answers:
                     row = [key, json.dumps(answer)]
-                    self._answers.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
+                    answers.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
                 return result
         raise UnusableService(
             f"{self.endpoint}: no usable answer to {query_type} in {self.tries} tries ({trouble}); "
@@ -255,18 +257,24 @@ class RemoteIndex:
         response.raise_for_status()
         return dict(answer)
 
-    @cached_property
-    def _answers(self) -> sqlite3.Connection:
-        self.cache.parent.mkdir(parents=True, exist_ok=True)
+    @contextmanager
+    def _cache(self) -> Iterator[sqlite3.Connection]:
+        """The answers on disk, in one transaction."""
         try:
-            answers = sqlite3.connect(self.cache)
-            answers.execute("PRAGMA journal_mode = WAL")
-            answers.execute("PRAGMA synchronous = NORMAL")
-            answers.execute("CREATE TABLE IF NOT EXISTS answers (key PRIMARY KEY, answer)")
+            with self._answers:
+                yield self._answers
         except sqlite3.Error as error:
             raise InvalidConfiguration(
                 f"{self.cache}: not a cache of answers ({error}); name another file, or remove it"
             ) from error
+
+    @cached_property
+    def _answers(self) -> sqlite3.Connection:
+        self.cache.parent.mkdir(parents=True, exist_ok=True)
+        answers = sqlite3.connect(self.cache)
+        answers.execute("PRAGMA journal_mode = WAL")
+        answers.execute("PRAGMA synchronous = NORMAL")
+        answers.execute("CREATE TABLE IF NOT EXISTS answers (key PRIMARY KEY, answer)")
         return answers
 
 

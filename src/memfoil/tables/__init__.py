@@ -69,7 +69,6 @@ from memfoil.tables.schema import (
     Column,
     Provenance,
     Table,
-    atomic,
     digest,
     footer,
     input_name,
@@ -84,6 +83,7 @@ from memfoil.tables.tracing import (
     SPANS,
     TRACES,
 )
+from memfoil.tables.writing import atomic, beside, require_file_place, require_place
 
 TABLES = (
     DOCUMENTS,
@@ -232,6 +232,7 @@ __all__ = [
     "Provenance",
     "Table",
     "atomic",
+    "beside",
     "digest",
     "footer",
     "input_name",
@@ -240,6 +241,8 @@ __all__ = [
     "parameters_digest",
     "provenance_of",
     "read_share",
+    "require_file_place",
+    "require_place",
     "share",
     "table_of",
     "write_in_shards",

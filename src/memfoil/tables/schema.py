@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import importlib.metadata
 import json
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 from memfoil import __version__
 from memfoil.errors import InvalidTable
 from memfoil.tables.seal import SEAL, UNSEALED, seal
+from memfoil.tables.writing import atomic
 
 WRITTEN = {"compression": "zstd", "write_page_checksum": True}
 RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
@@ -114,6 +114,8 @@ class Table:
         InvalidTable
             If the file is missing or damaged, or does not fit this schema.
         """
+        if Path(path).is_dir():  # whose files pyarrow would read as one table
+            raise InvalidTable(f"{path}: a folder; name a file in it")
         try:
             table = pq.read_table(
                 path, columns=columns, filters=where, page_checksum_verification=True
@@ -229,6 +231,8 @@ def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedAr
         return pa.chunked_array([], column.type)
     try:
         array = array.cast(column.type)
+        if pa.types.is_string(column.type):
+            array.validate(full=True)  # a text that is not UTF-8
     except pa.ArrowException as error:
         raise InvalidTable(
             f"{where}: column {column.name}: {array.type} where {column.type} is needed: {error}"
@@ -256,36 +260,10 @@ def _conform(array: pa.ChunkedArray, column: Column, where: str) -> pa.ChunkedAr
 
 def _unreadable(path: str | Path, error: Exception) -> InvalidTable:
     """A table that is missing, cut short, or has bits changed: Parquet's checksums find those."""
-    made_again = "; delete it and run again" * Path(path).is_file()
-    return InvalidTable(f"{path}: not a readable Parquet file: {error}{made_again}")
-
-
-class atomic:  # noqa: N801 - used as `with atomic(path) as temporary`
-    """A temporary path beside `path` that takes its name when the block ends without an error.
-
-    Whatever happens inside, `path` is either its old self or complete.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self.temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.partial")
-
-    def __enter__(self) -> Path:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        for left in self.path.parent.glob(f".{glob.escape(self.path.name)}.*.partial"):
-            left.unlink(missing_ok=True)  # by a process that was killed
-        return self.temporary
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        try:
-            if isinstance(error, OSError) and error.errno and error.filename is None:
-                raise OSError(error.errno, error.strerror, str(self.path)) from error
-            if error is None:
-                with self.temporary.open("rb+") as file:
-                    os.fsync(file.fileno())
-                self.temporary.replace(self.path)
-        finally:
-            self.temporary.unlink(missing_ok=True)
+    if not Path(path).exists():
+        return InvalidTable(f"{path}: there is no such file")
+    made_again = "if memfoil made it, delete it and run again"
+    return InvalidTable(f"{path}: not a readable Parquet file: {error}; {made_again}")
 
 
 def digest(path: str | Path) -> str:
