@@ -1,5 +1,6 @@
 """Model folders small enough to be made in a moment, and the small run of the workflow."""
 
+import os
 import shutil
 
 import pytest
@@ -10,6 +11,14 @@ from small_run import checkout
 
 # Models this small gain nothing from threads, and lose much on a busy machine.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk():
+    """Thousands of small files are written, and the power does not fail meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 def pytest_addoption(parser):

@@ -155,6 +155,7 @@ build.build(corpus, sys.argv[1], vocab_size=10)
 
 
 @pytest.mark.parametrize("moment", ["suffix_array", "_synchronize"])
+@pytest.mark.slow
 def test_a_killed_build_leaves_no_index_and_the_next_one_cleans_up(tmp_path, corpus, moment):
     folder = tmp_path / "index"
     command = [sys.executable, "-c", KILLED, str(folder), moment]

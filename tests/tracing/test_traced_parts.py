@@ -23,7 +23,9 @@ def written(tmp_path):
     return tmp_path / "generations", documents
 
 
-@pytest.mark.parametrize("parts", [2, 8, 13])
+@pytest.mark.parametrize(
+    "parts", [2, *(pytest.param(parts, marks=pytest.mark.slow) for parts in (8, 13))]
+)
 def test_the_parts_joined_are_the_tables_of_one_job(indexed, reader, written, tmp_path, parts):
     generations, documents = written
 
