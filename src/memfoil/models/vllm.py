@@ -197,7 +197,8 @@ def load_vllm(
     tokenizer = load_tokenizer(path)
     start = start_ids(tokenizer, start_of_text)
     try:
-        config = AutoConfig.from_pretrained(path, local_files_only=True).get_text_config()
+        whole = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        config = whole.get_text_config()
     except Exception as error:  # whatever transformers makes of what stands in the folder
         raise InvalidModel(f"{path}: model cannot be loaded: {one_line(error)}") from error
     require_own(tokenizer, path, config, config.vocab_size)
