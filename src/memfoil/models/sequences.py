@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Many
-from pathlib import Path
 from typing import Any
 
 from memfoil.errors import InvalidConfiguration, InvalidModel
@@ -37,36 +36,28 @@ def require_scorable(model: Any, sequences: Many[Sequence], top_k: Many[int]) ->
             f"{model.folder}"
         )
     for sequence in sequences:
-        _require_scorable(
-            sequence, model.folder, model.start_of_text, model.vocabulary, model.context
-        )
+        _require_scorable(model, sequence)
 
 
-def _require_scorable(
-    sequence: Sequence,
-    folder: Path,
-    start_of_text: tuple[int, ...],
-    vocabulary: int,
-    context: int | None,
-) -> None:
+def _require_scorable(model: Any, sequence: Sequence) -> None:
     name, ids, prefix = sequence
-    start = len(start_of_text)
+    folder, start = model.folder, len(model.start_of_text)
     if not 0 <= prefix < len(ids) or prefix + start == 0:
         raise InvalidModel(
             f"sequence {name}: {prefix} prefix tokens of {len(ids)} in all, {start} before "
             "them; there must be a token to score and one before it"
         )
-    if context is not None and len(ids) + start > context:
+    if model.context is not None and len(ids) + start > model.context:
         raise InvalidModel(
             f"sequence {name}: {len(ids) + start} tokens with start-of-text, but the context "
-            f"of {folder} is {context}; use a shorter prefix or suffix"
+            f"of {folder} is {model.context}; use a shorter prefix or suffix"
         )
-    if min(ids) < 0 or max(ids) >= vocabulary:
+    if min(ids) < 0 or max(ids) >= model.vocabulary:
         raise InvalidModel(
             f"sequence {name}: token ids from {min(ids)} to {max(ids)}, but {folder} has "
-            f"0 to {vocabulary - 1}; the sequences come from another tokenizer"
+            f"0 to {model.vocabulary - 1}; the sequences come from another tokenizer"
         )
-    if start and tuple(ids[:start]) == start_of_text:
+    if start and tuple(ids[:start]) == model.start_of_text:
         raise InvalidModel(
             f"sequence {name}: begins with start-of-text, which the model adds itself; give "
             "token ids without it"
