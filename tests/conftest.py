@@ -2,15 +2,17 @@
 
 import os
 import shutil
+import sys
 
 import pytest
-import torch
 from fault_table import pytest_terminal_summary  # noqa: F401 - of the whole session
-from small_models import small_network, small_tokenizer
 from small_run import checkout
 
-# Models this small gain nothing from threads, and lose much on a busy machine.
-torch.set_num_threads(1)
+
+def pytest_collection_finish():
+    """Models this small gain nothing from threads, and lose much on a busy machine."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,6 +31,9 @@ def pytest_addoption(parser):
 @pytest.fixture(scope="session")
 def model_folders(tmp_path_factory):
     """`llama` puts `<s>` in front of a text, `gpt2` nothing. Not to be changed: take a copy."""
+    # seconds, and a worker's alone: who hands the tests out needs no torch
+    from small_models import small_network, small_tokenizer
+
     folders = {}
     for kind, template in (("llama", "<s> $A"), ("gpt2", None)):
         folders[kind] = tmp_path_factory.mktemp("models") / kind
