@@ -60,7 +60,7 @@ class Audit:
             "The chain holds." if self.holds else "The chain does not hold.",
         ]
         if self.command():
-            lines.append(f"To rebuild: {self.command()}")
+            lines.append(f"To rebuild (with the run's --configfile, if any): {self.command()}")
         return "\n".join(lines)
 
 
