@@ -130,7 +130,7 @@ def _rates(
     result = pd.concat(parts, ignore_index=True).astype({"n_claims": np.int64})
     result["stratum"] = list(strata) * len(thresholds)
     result["n_candidates"] = np.tile(inside.sum(axis=1).astype(np.int64), len(thresholds))
-    return _with_match(_with_rates(result), match)[[column.name for column in RATES.columns]]
+    return _with_match(_with_rates(result), match)[RATES.names]
 
 
 def _with_match(frame: pd.DataFrame, match: pd.DataFrame | None) -> pd.DataFrame:
@@ -230,7 +230,7 @@ def claims(
             evidence["log10_queries"] = budgets.log10_queries(evidence["log_score"], success)
             parts += [_verdicts(evidence, row, queries) for _, row in rows.iterrows()]
     result = _with_match(pd.concat(parts, ignore_index=True), match)
-    return result[[column.name for column in CLAIMS.columns]]
+    return result[CLAIMS.names]
 
 
 def _evidence(
@@ -293,7 +293,7 @@ def validity(
                 _resplit(comparison, null, group, halves, alphas)
                 for group in comparison.at(suffix_tokens)
             ]
-    return pd.concat(parts, ignore_index=True)[[column.name for column in VALIDITY.columns]]
+    return pd.concat(parts, ignore_index=True)[VALIDITY.names]
 
 
 def _resplit(

@@ -42,7 +42,7 @@ def differences(claims: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for first, second in combinations(claims, 2)
         for null, joined in _joined(claims[first], claims[second])
     ]
-    return pd.DataFrame(rows, columns=[column.name for column in PAIRED.columns])
+    return pd.DataFrame(rows, columns=PAIRED.names)
 
 
 def _joined(first: pd.DataFrame, second: pd.DataFrame) -> Any:

@@ -13,7 +13,7 @@ from memfoil.tables import LEFT_OUT, SCORES, TABLES, Provenance
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
 def test_every_table_is_known_by_its_columns(table):
-    columns = [column.name for column in table.columns]
+    columns = table.names
     assert {column.name for column in _schema(columns).columns} == set(columns)
 
 

@@ -15,7 +15,8 @@ from memfoil.census.maps import heat_runs, truth
 from memfoil.census.recovery import recovery
 from memfoil.census.results import coverage, curves, thresholds
 from memfoil.figures import census as figures
-from memfoil.report.census import power, summary
+from memfoil.report.census import summary
+from memfoil.report.markdown import power
 
 BOOK = [(-3.5, -3.5), (-8.2, -7.1), (-50.0, -50.0), (-2.5, -2.5)]
 CONTROL = [(-30.2, -20.2), (-2.6, -2.6), (-33.0, -25.0)]
@@ -167,6 +168,7 @@ def test_warnings_stand_at_the_top():
         (-21.7, "1e-22"),
         (0.0, "1"),
         (-math.inf, "0"),
+        (math.inf, "none"),
         (math.nan, ""),
         (-0.5, "3.2e-01"),
     ],

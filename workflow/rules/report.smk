@@ -15,7 +15,8 @@ rule figures:
             name: report(
                 f"results/{{run}}/calibration/{{model}}/{name}.svg",
                 caption=f"../report/{name}.rst",
-                category="{model}",
+                category="Audit",
+                subcategory="{model}",
                 labels={"figure": name.replace("_", " ")},
             )
             for name in FIGURES
@@ -60,7 +61,8 @@ rule report_tables:
             name: report(
                 f"results/{{run}}/report/{{model}}/{name}.csv",
                 caption=f"../report/table_{name}.rst",
-                category="{model}",
+                category="Audit",
+                subcategory="{model}",
                 labels={"table": name.replace("_", " ")},
             )
             for name in ["rates", "thresholds", "claims", "contamination", "match"]

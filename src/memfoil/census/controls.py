@@ -129,7 +129,7 @@ def judge(
     places = _passages(rows, text, references, tokenizer, lookup.ngram_tokens)
     rows["passage_start_char"], rows["passage_end_char"] = places
     rows["leaves"] = rows["window_id"].isin(leaving(rows, windows)["item_id"])
-    return rows[[column.name for column in CENSUS_CONTROLS.columns]]
+    return rows[CENSUS_CONTROLS.names]
 
 
 def _ranked(scores: pd.DataFrame) -> pd.DataFrame:
@@ -281,7 +281,7 @@ def leaving(controls: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
     gone = (detail != "") & ~windows["window_id"].isin(kept).to_numpy()
     return pd.DataFrame(
         {"item_id": windows.loc[gone, "window_id"], "reason": REUSED, "detail": detail[gone]},
-        columns=[column.name for column in LEFT_OUT.columns],
+        columns=LEFT_OUT.names,
     )
 
 

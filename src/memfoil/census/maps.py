@@ -27,7 +27,7 @@ def heat_runs(cases: Sequence[Case], budget: Budget) -> pd.DataFrame:
     """
     parts = [_heat_runs(case, group, budget) for case in cases for group in case.groups]
     frame = pd.concat(parts, ignore_index=True)
-    return frame[[column.name for column in CENSUS_HEAT.columns]]
+    return frame[CENSUS_HEAT.names]
 
 
 def _heat_runs(case: Case, group: Group, budget: Budget) -> pd.DataFrame:
@@ -72,7 +72,7 @@ def truth(
             own = passages[passages["document_id"] == case.document]
             read = own.merge(splits, on="passage_id", validate="one_to_one")
             rows += _truth(case, thresholds, read)
-    return pd.DataFrame(rows, columns=[column.name for column in CENSUS_TRUTH.columns])
+    return pd.DataFrame(rows, columns=CENSUS_TRUTH.names)
 
 
 def _truth(case: Case, thresholds: pd.DataFrame, read: pd.DataFrame) -> Iterator[dict[str, Any]]:

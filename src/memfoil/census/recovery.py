@@ -51,7 +51,7 @@ def recovery(
         for match, group in (("verbatim", (int(prefix), decoding)), (NEAR, (int(prefix), NEAR)))
         for output in OUTPUTS
     ]
-    return pd.DataFrame(rows, columns=[column.name for column in CENSUS_RECOVERY.columns])
+    return pd.DataFrame(rows, columns=CENSUS_RECOVERY.names)
 
 
 def _recovered(

@@ -36,4 +36,4 @@ def corpus(folder: str | Path, tokenizer: Any) -> pd.DataFrame:
         for path in paths
         for encoded in encode(tokenizer, [read(path).text])
     ]
-    return pd.DataFrame(rows, columns=[column.name for column in CORPUS.columns])
+    return pd.DataFrame(rows, columns=CORPUS.names)

@@ -195,4 +195,4 @@ def _curves(case: Case, group: Group, log10_tau: float, budget: Budget) -> Itera
 
 
 def _ordered(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
-    return frame[[column.name for column in table.columns]]
+    return frame[table.names]

@@ -12,7 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memfoil.errors import InvalidDocuments
-from memfoil.tables import CENSUS_TEXTS, LEFT_OUT
+from memfoil.sampling.left_out import listed
+from memfoil.tables import CENSUS_TEXTS
 
 MARKDOWN = (".md", ".markdown")
 HEADER = re.compile(
@@ -149,10 +150,7 @@ def read_all(
             )
         rows.append((name, text.text, text.form))
         left_out += [(name, reason, detail) for reason, detail in text.left_out]
-    return (
-        pd.DataFrame(rows, columns=[column.name for column in CENSUS_TEXTS.columns]),
-        pd.DataFrame(left_out, columns=[column.name for column in LEFT_OUT.columns], dtype=object),
-    )
+    return pd.DataFrame(rows, columns=CENSUS_TEXTS.names), listed(left_out)
 
 
 def by_name(texts: pd.DataFrame) -> dict[str, str]:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from memfoil.encoding import Encoded, encode
 from memfoil.errors import InvalidDocuments
-from memfoil.tables import CENSUS_WINDOWS, LEFT_OUT
+from memfoil.sampling.left_out import listed
+from memfoil.tables import CENSUS_WINDOWS
 
 SHORT = "shorter than prefix and suffix"
 SLICES_AT_ONCE = 1024
@@ -90,10 +91,7 @@ def windows(
     frame["prefix_tokens"] = prefix_tokens
     content = frame["token_ids"].map(np.ndarray.tobytes)
     frame["occurrences"] = content.map(content.value_counts())
-    return (
-        frame[[column.name for column in CENSUS_WINDOWS.columns]],
-        pd.DataFrame(left_out, columns=[column.name for column in LEFT_OUT.columns], dtype=object),
-    )
+    return frame[CENSUS_WINDOWS.names], listed(left_out)
 
 
 def windows_of_texts(

@@ -86,7 +86,7 @@ def _scores(frame: pd.DataFrame, procedure: str, column: str) -> pd.DataFrame:
             "suffix_tokens": 0,
             "score": frame[column].astype("float64"),
         }
-    )[[column.name for column in GENERAL_SCORES.columns]]
+    )[GENERAL_SCORES.names]
 
 
 def judge(
@@ -205,7 +205,7 @@ def prefix_groups(targets: pd.DataFrame, multi_prefix: pd.DataFrame) -> pd.DataF
         budget=("budget", "mean"),
         runs=("runs", "mean"),
     )
-    return result.reset_index()[[column.name for column in PREFIX_GROUPS.columns]]
+    return result.reset_index()[PREFIX_GROUPS.names]
 
 
 def prefix_tests(targets: pd.DataFrame, multi_prefix: pd.DataFrame) -> pd.DataFrame:
@@ -227,7 +227,7 @@ def prefix_tests(targets: pd.DataFrame, multi_prefix: pd.DataFrame) -> pd.DataFr
         test = compare(one, other)
         if test:
             rows.append((larger, smaller, len(one), len(other), one.mean(), other.mean(), *test))
-    return pd.DataFrame(rows, columns=[column.name for column in PREFIX_TESTS.columns])
+    return pd.DataFrame(rows, columns=PREFIX_TESTS.names)
 
 
 def prefix_halves(targets: pd.DataFrame, multi_prefix: pd.DataFrame) -> pd.DataFrame:
@@ -250,4 +250,4 @@ def prefix_halves(targets: pd.DataFrame, multi_prefix: pd.DataFrame) -> pd.DataF
         neither=~known["whole"] & ~known["half"],
     ).drop(columns=["whole", "half"])
     result = counted.groupby(["pool", "part"], sort=False).sum().reset_index()
-    return result[[column.name for column in PREFIX_HALVES.columns]]
+    return result[PREFIX_HALVES.names]

@@ -114,7 +114,7 @@ def parrot(
             pairs, logs, ranks, written, strict=True
         )
     ]
-    return pd.DataFrame(frame_rows, columns=[column.name for column in PARROTS.columns])
+    return pd.DataFrame(frame_rows, columns=PARROTS.names)
 
 
 def _generations(

@@ -258,13 +258,13 @@ def _frames(records: list[Record]) -> tuple[pd.DataFrame, pd.DataFrame]:
                     candidates,
                 )
             )
-    columns = [column.name for column in PROMPT_LOSSES.columns]
-    return _frame([row for row, _ in records], PROMPT_RUNS), pd.DataFrame(losses, columns=columns)
+    runs = _frame([row for row, _ in records], PROMPT_RUNS)
+    return runs, pd.DataFrame(losses, columns=PROMPT_LOSSES.names)
 
 
 def _frame(rows: list[dict[str, Any]], table: Table) -> pd.DataFrame:
     """Rows as a table's columns; whole numbers and flags that may be missing stay such."""
-    frame = pd.DataFrame(rows, columns=[column.name for column in table.columns])
+    frame = pd.DataFrame(rows, columns=table.names)
     kinds = {INTEGER: "Int64", FLAG: "boolean"}
     return frame.astype(
         {c.name: kinds[c.type] for c in table.columns if c.nullable and c.type in kinds}

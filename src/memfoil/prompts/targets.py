@@ -13,7 +13,8 @@ import torch
 from memfoil.errors import InvalidConfiguration, InvalidTargets
 from memfoil.prompts.chance import generator_of, random_ids
 from memfoil.prompts.frames import Frame, Ids
-from memfoil.tables import LEFT_OUT, TARGETS
+from memfoil.sampling.left_out import listed
+from memfoil.tables import TARGETS
 
 WHOLE = "whole"
 HALVES = ("first half", "middle half", "last half")
@@ -125,10 +126,7 @@ def collect(
                 else:
                     row = (f"{name} {part}", f"{pool}, {part}", role, words, piece, part, name)
                     rows.append((*row, None))
-    return (
-        pd.DataFrame(rows, columns=[column.name for column in TARGETS.columns]),
-        pd.DataFrame(left_out, columns=[column.name for column in LEFT_OUT.columns], dtype="str"),
-    )
+    return pd.DataFrame(rows, columns=TARGETS.names), listed(left_out)
 
 
 def half(ids: Ids, part: str) -> Ids:

@@ -165,7 +165,7 @@ def prompted(
             for (setting, group), name, of in wanted
             if of.any()
         ],
-        columns=[column.name for column in PROMPTED.columns],
+        columns=PROMPTED.names,
     )
 
 

@@ -150,7 +150,7 @@ def propensity(
                 part = part.join(_against(rate, rates[CAPABILITY][0]))
             parts.append(part)
     result = pd.concat(parts, ignore_index=True)
-    return result.reindex(columns=[column.name for column in PROPENSITY.columns])
+    return result.reindex(columns=PROPENSITY.names)
 
 
 def aligned(

@@ -20,7 +20,8 @@ from memfoil.propensity.keys import number
 from memfoil.propensity.screen import REPEATED, LeftOut, Screen, token_ids, unrepeated
 from memfoil.propensity.sentences import common_share, common_words, whole_sentences
 from memfoil.propensity.similarity import closest, nearest
-from memfoil.tables import LEFT_OUT, PROMPTS
+from memfoil.sampling.left_out import listed
+from memfoil.tables import PROMPTS
 from memfoil.testbed.split import smallest_keys
 from memfoil.tracing import Reader
 
@@ -113,9 +114,7 @@ def prompts(
         ],
         ignore_index=True,
     )
-    frame = frame.reindex(columns=[column.name for column in PROMPTS.columns])
-    columns = [column.name for column in LEFT_OUT.columns]
-    return frame, pd.DataFrame(left_out, columns=columns, dtype="str")
+    return frame.reindex(columns=PROMPTS.names), listed(left_out)
 
 
 def _unconditional(plan: Plan) -> pd.DataFrame:

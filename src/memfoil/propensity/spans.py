@@ -89,9 +89,8 @@ def span_rates(
         If a setting has too few generations for a rate.
     """
     scores = SPAN_SCORES.read(path)
-    columns = [column.name for column in SPAN_RATES.columns]
     if not (scores["role"] == "control").any():
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=SPAN_RATES.names)
     candidates = scores[scores["role"] == "candidate"].merge(
         generations.assign(sequence_id=generations["generation_id"] + IN_TRAINING_TEXT)
     )
@@ -102,7 +101,7 @@ def span_rates(
     ]
     order = {setting: place for place, setting in enumerate(SETTINGS)}
     rows.sort(key=lambda row: (row["alpha"], order[str(row["setting"])]))
-    return pd.DataFrame(rows)[columns]
+    return pd.DataFrame(rows)[SPAN_RATES.names]
 
 
 def _row(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from memfoil.decontaminate import EXACT, NEAR, NONE_FOUND
-from memfoil.report.markdown import as_table, percent
+from memfoil.report.markdown import as_table, percent, power
 from memfoil.stats.census import LOG_10
 
 MAXIMUM = (
@@ -134,12 +134,3 @@ def _cost(near_verbatim: pd.DataFrame) -> str:
 
 
 _NAMES = ["pair", "model", "prefix_tokens", "procedure"]
-
-
-def power(log10: float) -> str:
-    """A power of ten; below 1e-20 only the exponent is trusted."""
-    if np.isnan(log10):
-        return ""
-    if np.isneginf(log10) or log10 == 0:
-        return "1" if log10 == 0 else "0"
-    return f"1e{log10:.0f}" if log10 < -20 or float(log10).is_integer() else f"{10**log10:.1e}"

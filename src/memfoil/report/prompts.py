@@ -121,10 +121,7 @@ def _prefixes(targets: pd.DataFrame, multi_prefix: pd.DataFrame, runs: pd.DataFr
     parts = ["## Many prefixes", as_table(_rounded(prefix_groups(targets, multi_prefix)))]
     tests = prefix_tests(targets, multi_prefix)
     if len(tests):
-        parts += [
-            CIRCULAR,
-            as_table(_rounded(tests)),
-        ]
+        parts += [CIRCULAR, as_table(_rounded(tests))]
     halves = prefix_halves(targets, multi_prefix)
     if len(halves):
         parts += ["### Wholes and halves", as_table(halves)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from memfoil.report.markdown import as_table, percent
+from memfoil.report.markdown import as_table, percent, power
+from memfoil.stats.census import LOG_10
 from memfoil.tables import LEFT_OUT
 
 UNMATCHED_AUC = 0.6
@@ -72,14 +72,6 @@ def count_left_out(paths: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["reason", "items", "list"])
 
 
-def _power(log_value: float) -> str:
-    """A natural log as a power of ten; below 1e-20 only the exponent is trusted."""
-    if np.isinf(log_value):
-        return "0" if log_value < 0 else "none"
-    exponent = log_value / np.log(10)
-    return f"1e{exponent:.0f}" if exponent < -20 else f"{np.exp(log_value):.1e}"
-
-
 def _smallest(rates: pd.DataFrame) -> pd.DataFrame:
     return rates[rates["alpha"] == rates["alpha"].min()]
 
@@ -96,7 +88,7 @@ def _claims(audit: Audit) -> str:
     table = rates.assign(
         found=found + ": M = " + rate + " (" + low + " to " + high + ")",
         certified=percent(rates["alpha_n"]),
-        tau=rates["log_tau"].map(_power),
+        tau=(rates["log_tau"] / LOG_10).map(power),
         blind_auc=rates["blind_auc"].map("{:.2f}".format).replace("nan", "not measured"),
     ).pivot(
         index=["suffix_tokens", "procedure", "control_pool", "blind_auc", "certified", "tau"],
@@ -111,9 +103,8 @@ def _before_and_after(audit: Audit) -> str:
     thresholds = _reported(audit, _smallest(audit.thresholds))
     thresholds = thresholds[thresholds["procedure"] == "base"]
     states = thresholds["decontaminated"].map({False: "as drawn", True: "decontaminated"})
-    shown = (
-        thresholds["log_tau"].map(_power) + " (N = " + thresholds["n_controls"].astype(str) + ")"
-    )
+    taus = (thresholds["log_tau"] / LOG_10).map(power)
+    shown = taus + " (N = " + thresholds["n_controls"].astype(str) + ")"
     table = thresholds.assign(state=states, tau=shown).pivot(
         index=["suffix_tokens", "control_pool"], columns="state", values="tau"
     )

@@ -76,8 +76,7 @@ def draw(
             left_out.append((name, SMALL_POOL, f"{len(drawn)} of {pool['passages']}"))
         left_out += [(passage, CROWDED, name) for passage in crowded["passage_id"]]
         draws.append(drawn.assign(pool=name, role=pool["role"], draw=range(1, len(drawn) + 1)))
-    columns = [column.name for column in DRAWS.columns]
-    return pd.concat(draws, ignore_index=True)[columns], listed(left_out)
+    return pd.concat(draws, ignore_index=True)[DRAWS.names], listed(left_out)
 
 
 def _walk(

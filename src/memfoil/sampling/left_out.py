@@ -1,4 +1,4 @@
-"""What is left out of passages, pools and sequences."""
+"""What a stage leaves out."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from memfoil.tables import LEFT_OUT
 
 def listed(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
     """A LEFT_OUT table of (item_id, reason, detail)."""
-    return pd.DataFrame(rows, columns=[column.name for column in LEFT_OUT.columns], dtype="str")
+    return pd.DataFrame(rows, columns=LEFT_OUT.names, dtype="str")

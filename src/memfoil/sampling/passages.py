@@ -62,7 +62,7 @@ def cut(documents: pd.DataFrame, words: int) -> tuple[pd.DataFrame, pd.DataFrame
     passages["passage_id"] = [_passage_id(names[row], start, end) for row, start, end in rows]
     passages["start_char"], passages["end_char"] = starts, ends
     passages["text"] = [texts[row][start:end] for row, start, end in rows]
-    return passages[[column.name for column in PASSAGES.columns]], listed(left_out)
+    return passages[PASSAGES.names], listed(left_out)
 
 
 def _passage_id(document_id: str, start: int, end: int) -> str:

@@ -74,7 +74,7 @@ def sequences(
     kept["text"] = [
         text[: one.ends[needed - 1]] for text, one in zip(kept["text"], cuts, strict=True)
     ]
-    return kept[[column.name for column in SEQUENCES.columns]], listed(left_out)
+    return kept[SEQUENCES.names], listed(left_out)
 
 
 def older_documents(

@@ -99,6 +99,11 @@ class Table:
     key: tuple[str, ...]
     families: Mapping[str, Column] = field(default_factory=dict, hash=False)
 
+    @property
+    def names(self) -> list[str]:
+        """The columns' names, in their order; without families."""
+        return [column.name for column in self.columns]
+
     def read(
         self,
         path: str | Path,
@@ -138,7 +143,7 @@ class Table:
         The parts must not share a key, and have the same columns: each is validated alone.
         """
         parts = (self._part(frame, provenance) for frame in frames)
-        empty = pd.DataFrame(columns=[column.name for column in self.columns])
+        empty = pd.DataFrame(columns=self.names)
         first = next(parts, self._part(empty, provenance))
         with atomic(path) as temporary:
             with pq.ParquetWriter(temporary, first.schema, **WRITTEN) as writer:
@@ -193,7 +198,7 @@ class Table:
         if unknown:
             raise InvalidTable(
                 f"{where}: unknown column {unknown[0]}; a {self.name} table has "
-                f"{', '.join(column.name for column in self.columns)}"
+                f"{', '.join(self.names)}"
             )
         missing = [
             column.name
