@@ -64,6 +64,19 @@ Exit status: 0 when the chain holds, 1 when a table or an input does not match (
 the command that rebuilds it), 2 for a mistake in the command.
 """
 
+EXPORT = """\
+Put a run's tables, figures, pages and environments into one file that holds none of its texts
+(docs/audit.md). A run whose tables are damaged or stale is refused.
+"""
+
+VERIFY = """\
+Compute the conclusions of an export again from the scores, spans and runs in it. No model, no GPU
+and no text is needed; what only these could tell is checked by its digest alone, and listed.
+
+Exit status: 0 when all agrees, 1 when something differs (the first row is named), 2 for a mistake
+in the command.
+"""
+
 PLAN = """\
 Say what a run costs before anything runs: for each stage the sequences, FLOPs, GPU-hours, disk and
 memory. CONFIG is a run's configuration, such as config/experiments/population.yaml; call it in the
@@ -126,7 +139,7 @@ def _command(
     command = commands.add_parser(
         name,
         help=about,
-        description=text,
+        description=text or f"{about[0].upper()}{about[1:]}.",
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -209,12 +222,12 @@ def _add_audit(commands: Any) -> None:
     about = "say what a table is, who made it from what, and how it begins"
     show = _command(commands, "show", _show, about)
     show.add_argument("table", metavar="TABLE", help="a Parquet file of a run")
-    about = "put the scores and conclusions of a run, without texts, into one file"
-    export = _command(commands, "export", _export, about)
+    about = "put a run, without its texts, into one file"
+    export = _command(commands, "export", _export, about, EXPORT)
     export.add_argument("run_folder", metavar="RUN", help="results/<run>")
     export.add_argument("--to", required=True, metavar="FILE", help="the zip file written")
-    about = "compute the conclusions of an export again from its scores"
-    verify = _command(commands, "verify", _verify, about)
+    about = "compute the conclusions of an export again from what was measured"
+    verify = _command(commands, "verify", _verify, about, VERIFY)
     verify.add_argument("archive", metavar="FILE", help="what memfoil export wrote")
     verify.add_argument("--json", action="store_true", help="print JSON")
 
