@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from memfoil.tables import TRACES, Provenance
 from memfoil.tracing import trace
-from memfoil.tracing.page import page
+from memfoil.tracing.page import page, write_page
 
 NASTY = '<script>alert(1)</script> & "quotes" \' </blockquote> The clocks were striking thirteen!'
 
@@ -105,6 +106,19 @@ def test_generations_left_out_are_counted(run, reader, monkeypatch):
     html = page(frame, traces, reader, title="run")
     assert html.count("<article") == 2
     assert "3 more generations, with shorter spans, are in the table." in html
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 500])
+def test_the_page_of_a_file_is_the_page_of_its_frame(run, reader, tmp_path, monkeypatch, most):
+    """Also where only some of the generations with spans as long are shown."""
+    frame, traces, _ = run
+    frame = pd.concat([frame.assign(generation_id=frame.generation_id + i) for i in "zyx"])
+    traces = pd.concat([traces.assign(generation_id=traces.generation_id + i) for i in "zyx"])
+    monkeypatch.setattr("memfoil.tracing.page.MOST_GENERATIONS", most)
+    TRACES.write(traces, tmp_path / "traces.parquet", Provenance("test"))
+    write_page(frame, tmp_path / "traces.parquet", reader, tmp_path / "page.html", title="t")
+    written = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert written == page(frame, TRACES.read(tmp_path / "traces.parquet"), reader, title="t")
 
 
 def test_a_window_of_unknown_place_is_shown_around_its_span(run, reader):

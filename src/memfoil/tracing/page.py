@@ -35,8 +35,8 @@ def write_page(
     traces : path of a TRACES table
         Of its windows memory holds those of the generations shown.
     """
-    longest = _longest(TRACES.read(traces, columns=["generation_id", "start", "end"]))
-    shown = longest.nlargest(MOST_GENERATIONS).index.tolist()
+    spans = TRACES.read(traces, columns=["generation_id", "start", "end"])
+    shown = _longest_first(generations, spans)["generation_id"].tolist()
     rows = TRACES.read(traces, where=pc.field("generation_id").isin(shown))
     with atomic(path) as temporary:
         temporary.write_text(page(generations, rows, reader, title), encoding="utf-8")
@@ -53,17 +53,13 @@ def page(generations: pd.DataFrame, traces: pd.DataFrame, reader: Reader, title:
     ----------
     generations, traces : GENERATIONS and TRACES frames
     """
-    frame = generations.assign(
-        order=np.arange(len(generations)),
-        longest=generations["generation_id"].map(_longest(traces)).fillna(0).astype(int),
-    )
-    shown = frame.sort_values("longest", ascending=False, kind="stable")[:MOST_GENERATIONS]
+    shown = _longest_first(generations, traces)
     mine = dict(iter(traces.groupby("generation_id")))
     nothing = traces[:0]
     template = jinja2.Environment(
         loader=jinja2.PackageLoader("memfoil.tracing", "."), autoescape=True
     ).get_template("page.html")
-    omitted = len(frame) - len(shown)
+    omitted = len(generations) - len(shown)
     return template.render(
         title=title,
         about="Spans that the index of the training text holds, word for word: "
@@ -74,13 +70,18 @@ def page(generations: pd.DataFrame, traces: pd.DataFrame, reader: Reader, title:
         ],
         left_out=f"{omitted} more generations, with shorter spans, are in the table."
         if omitted
-        else f"All {len(frame)} generations of the run.",
+        else f"All {len(generations)} generations of the run.",
     )
 
 
-def _longest(spans: pd.DataFrame) -> pd.Series:
-    """Tokens of the longest span of each generation."""
-    return (spans["end"] - spans["start"]).groupby(spans["generation_id"]).max()
+def _longest_first(generations: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
+    """The generations to show, with their `order` and the tokens of their `longest` span."""
+    longest = (spans["end"] - spans["start"]).groupby(spans["generation_id"]).max()
+    frame = generations.assign(
+        order=np.arange(len(generations)),
+        longest=generations["generation_id"].map(longest).fillna(0).astype(int),
+    )
+    return frame.sort_values("longest", ascending=False, kind="stable")[:MOST_GENERATIONS]
 
 
 def _generation(row: dict[Any, Any], traces: pd.DataFrame, reader: Reader) -> dict[str, Any]:
