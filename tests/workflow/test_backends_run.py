@@ -53,7 +53,7 @@ def test_torch_and_vllm_give_a_run_the_same_scores(fresh):
     assert (vllm_tokens["rank"] == tokens["rank"]).mean() > 0.999
     for name in ("log_mass_top_40", "log_probability_temperature_0.7_top_40_top_p_0.95"):
         there = vllm_tokens[name].notna()
-        assert there.mean() > 0.1
+        assert there.sum() > 200
         one, other = (np.exp(each.loc[there, name]) for each in (vllm_tokens, tokens))
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)
     key = list(tables.SCORES.key)
@@ -61,5 +61,5 @@ def test_torch_and_vllm_give_a_run_the_same_scores(fresh):
     possible = np.isfinite(one) == np.isfinite(other[one.index])
     assert possible.mean() > 0.999  # but for a tie at an edge
     both = np.isfinite(one) & possible
-    assert both.groupby("procedure").sum().min() > 100
+    assert both.groupby("procedure").sum().min() > 20
     np.testing.assert_allclose(one[both], other[one.index][both], rtol=0, atol=1e-3)
