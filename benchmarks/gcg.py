@@ -1,7 +1,7 @@
 """Greedy coordinate gradient beside the PyPI package `nanogcg` 0.3.0, in one run.
 
-    pip install --no-deps --target /tmp/nanogcg -r envs/requirements-benchmarks.txt
-    PYTHONPATH=/tmp/nanogcg python benchmarks/gcg.py results/demo/testbed/model
+    pip install --no-deps --target FOLDER -r envs/requirements-benchmarks.txt
+    PYTHONPATH=FOLDER python benchmarks/gcg.py results/demo/testbed/model
 
 Same model, random targets, starting prompts, width, top-k and steps; neither stops before the last
 step. Printed are steps per second, the lowest and the last loss, and the loss of the best prompt
