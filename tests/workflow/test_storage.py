@@ -140,6 +140,39 @@ def test_documents_are_read_from_a_store(fresh, store):
     assert told["parameters"]["sources"] == [source | {"path": "own.jsonl"}]
 
 
+def test_a_model_and_an_index_are_read_from_a_store(stored, store, fresh):
+    """With the results on this machine."""
+    documents = tables.DOCUMENTS.read(stored[1] / "results/small/documents.parquet")
+    recent = documents[documents.date >= "1975-01-01"]
+    recent = recent.assign(date=recent.date.dt.strftime("%Y-%m-%d"))
+    recent.to_json(fresh.folder / "own.jsonl", orient="records", lines=True)
+    made = f"s3://{BUCKET}/some/runs/results/small"
+    with (fresh.folder / "config/models.yaml").open("a") as models:
+        models.write(f"mine:\n  source: {made}/testbed/model\n")
+    config = configured(
+        fresh,
+        run="own",
+        testbed=None,
+        census=None,
+        prompts=None,
+        propensity=None,
+        documents=[{"reader": "jsonl", "path": "own.jsonl"}],
+        models=["mine"],
+        decontamination={"index": f"{made}/index/testbed"},
+        pools=[
+            {"name": "before", "role": "candidate", "passages": 20, "to": "1989-12-31"},
+            {"name": "after", "role": "control", "passages": 20, "from": "1990-01-01"},
+        ],
+    )
+    targets = ["results/own/token_scores/mine.parquet", "results/own/contamination/mine.parquet"]
+    done = fresh.snakemake(*targets, configfile=config, **store[0])
+    assert done.returncode == 0, done.stdout + done.stderr
+    for target, fetched in zip(targets, ("model", "testbed"), strict=True):
+        told = tables.provenance_of(fresh.folder / target)
+        assert BUCKET not in json.dumps(told)
+        assert fetched in {name.split(":")[-1] for name in told["inputs"] if "outside:" in name}
+
+
 @pytest.mark.parametrize(
     ("arguments", "changes", "said"),
     [
