@@ -173,6 +173,17 @@ def test_a_text_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
             places.check_files(changed(config, key, path))
 
 
+@pytest.mark.parametrize("key", ["index", "foil"])
+def test_an_index_of_propensity_that_is_not_there_is_named(config, tmp_path, monkeypatch, key):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there_one").mkdir()
+    config["propensity"] |= {"index": "there_one", "foil": "there_{tokenizer}"}
+    places.check_index(config, ["one"])
+    said = f"propensity/{key}: there is no folder nowhere in {tmp_path}; mend the path"
+    with pytest.raises(InvalidConfiguration, match=f"^{re.escape(said)}"):
+        places.check_index(changed(config, f"propensity/{key}", "nowhere"), ["one"])
+
+
 @pytest.mark.parametrize("source", ["nowhere", "organization/model", "", "it's {here}"])
 def test_a_model_that_is_nowhere_is_named(tmp_path, monkeypatch, source):
     monkeypatch.chdir(tmp_path)
@@ -201,7 +212,7 @@ def test_an_index_that_is_not_there_is_named(config, tmp_path, monkeypatch):
     said = re.escape(f"decontamination/index: there is no folder index_two in {tmp_path}; mend")
     with pytest.raises(InvalidConfiguration, match=f"^{said}"):
         places.check_index(several, ["one", "two"])
-    places.check_index(changed(several, "propensity/index", "another"), ["one", "two"])
+    places.check_index(changed(several, "propensity/index", "index_one"), ["one", "two"])
 
 
 def test_documents_that_were_read_may_be_gone(config, tmp_path, monkeypatch):

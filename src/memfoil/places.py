@@ -41,33 +41,36 @@ def check_files(config: Mapping[str, Any]) -> None:
     if config["census"] and config["census"]["controls"]["review"]:
         named["census/controls/review"] = config["census"]["controls"]["review"]
     for key, path in named.items():
-        if not is_stored(path) and not Path(path).is_file():
+        if not is_stored(path) and "{tokenizer}" not in path and not Path(path).is_file():
             raise InvalidConfiguration(
                 f"{key}: there is no file {path} in {Path.cwd()}; mend the path, or put it there"
             )
 
 
 def check_index(config: Mapping[str, Any], tokenizers: Iterable[str]) -> None:
-    """Refuse a run whose index of the training text is not there.
+    """Refuse a run whose indexes are not there.
 
-    Not where propensity has one of its own: `snakemake propensity` does without this one.
+    Not for want of the one of decontamination where propensity has one of its own: `snakemake
+    propensity` does without.
 
     Raises
     ------
     InvalidConfiguration
         Naming the folder, and where it was looked for.
     """
-    named = config["decontamination"]["index"]
-    if named in (None, OLDER) or (config["propensity"] and config["propensity"]["index"]):
-        return
-    for tokenizer in tokenizers:
-        path = named.format(tokenizer=tokenizer)
-        made_here = path.startswith(f"results/{config['run']}/")
-        if not made_here and not is_stored(path) and not Path(path).is_dir():
-            raise InvalidConfiguration(
-                f"decontamination/index: there is no folder {path} in {Path.cwd()}; mend the path, "
-                "or make it with memfoil index build"
-            )
+    of_propensity = config["propensity"] or {"index": None, "foil": None}
+    named = {f"propensity/{key}": of_propensity[key] for key in ("index", "foil")}
+    if config["decontamination"]["index"] != OLDER and not of_propensity["index"]:
+        named["decontamination/index"] = config["decontamination"]["index"]
+    for key, pattern in named.items():
+        for tokenizer in tokenizers if pattern else ():
+            path = pattern.format(tokenizer=tokenizer)
+            made_here = path.startswith(f"results/{config['run']}/")
+            if not made_here and not is_stored(path) and not Path(path).exists():
+                raise InvalidConfiguration(
+                    f"{key}: there is no folder {path} in {Path.cwd()}; mend the path, or make it "
+                    "with memfoil index build"
+                )
 
 
 def check_models(models: Mapping[str, Mapping[str, Any]]) -> None:

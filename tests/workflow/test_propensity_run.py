@@ -79,6 +79,8 @@ def test_the_published_experiments_pass_a_dry_run(fresh, name):
     for path in re.findall(r"data/\S+?\.(?:parquet|bz2)", experiment.read_text()):
         (fresh.folder / path).parent.mkdir(parents=True, exist_ok=True)
         (fresh.folder / path).touch()
+    for path in re.findall(r"(?:index|foil): (data/index/\w+)$", experiment.read_text(), re.M):
+        (fresh.folder / path).mkdir(parents=True)
     done = fresh.snakemake("-n", "propensity", configfile=experiment)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
