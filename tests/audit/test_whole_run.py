@@ -16,10 +16,10 @@ import pytest
 from memfoil import tables
 from memfoil.audit.again import AGAIN
 from memfoil.audit.bare import AsMade
-from memfoil.audit.export import export, table_of
+from memfoil.audit.export import export
 from memfoil.audit.jobs import jobs_of
 from memfoil.audit.verify import _computed, verify
-from memfoil.tables import provenance_of
+from memfoil.tables import provenance_of, table_of
 
 pytestmark = pytest.mark.workflow
 
