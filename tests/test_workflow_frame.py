@@ -78,6 +78,11 @@ def test_a_mistake_is_one_line_and_status_2(tmp_path):
     assert "InvalidScores: scores.parquet" in (tmp_path / "log").read_text()
 
 
+def test_a_line_break_in_a_name_does_not_break_the_line(tmp_path):
+    done = run(tmp_path, r"raise InvalidScores('sequence a\nb: NaN')")
+    assert (done.returncode, done.stderr) == (2, "memfoil: sequence a b: NaN\n")
+
+
 def test_a_full_disk_is_one_line_and_status_2(tmp_path):
     done = run(tmp_path, "raise OSError(28, 'No space left on device', 'results/a.parquet')")
     assert done.returncode == 2

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from memfoil import __version__
-from memfoil.errors import InvalidConfiguration, MemfoilError
+from memfoil.errors import InvalidConfiguration, MemfoilError, one_line
 
 Answer = tuple[str, int]
 """What a command prints, and its exit status."""
@@ -108,8 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"memfoil: the memory does not hold this: {error}", file=sys.stderr)  # noqa: T201
         return 2
     except (MemfoilError, OSError) as error:
-        message = " ".join(str(error).split())
-        print(f"memfoil: {message}", file=sys.stderr)  # noqa: T201
+        print(one_line(error), file=sys.stderr)  # noqa: T201
         return 2
     return status
 

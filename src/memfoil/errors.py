@@ -43,3 +43,8 @@ class InvalidTemplates(MemfoilError):
 
 class UnusableService(MemfoilError):
     """A hosted index that does not answer, or whose answers cannot be what was asked for."""
+
+
+def one_line(error: Exception) -> str:
+    """What the user is told of a mistake, whatever line breaks stand in a name it quotes."""
+    return f"memfoil: {' '.join(str(error).split())}"

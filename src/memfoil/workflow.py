@@ -19,7 +19,7 @@ from typing import Any
 from tqdm import tqdm
 
 from memfoil import lifeline
-from memfoil.errors import MemfoilError
+from memfoil.errors import MemfoilError, one_line
 from memfoil.stores import is_stored, named, with_copies
 from memfoil.tables import Provenance, digest, input_name
 
@@ -71,7 +71,7 @@ def shown_once() -> Iterator[None]:
     try:
         yield
     except (MemfoilError, OSError) as error:
-        print(f"memfoil: {error}", file=sys.stderr)  # noqa: T201
+        print(one_line(error), file=sys.stderr)  # noqa: T201
         sys.exit(2)
 
 
@@ -123,7 +123,7 @@ def stage(snakemake: Any) -> Iterator[Job]:
         )
     except (MemfoilError, OSError) as error:
         traceback.print_exc()
-        print(f"memfoil: {error}", file=terminal)
+        print(one_line(error), file=terminal)
         sys.exit(2)
     except Exception:
         for stream in (sys.stderr, terminal):

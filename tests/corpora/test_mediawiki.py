@@ -155,7 +155,11 @@ def test_a_dump_that_is_cut_off_is_one_line(tmp_path, share, which, ending):
     assert "\n" not in said
 
 
-@pytest.mark.parametrize("content", [b"", b"BZh9 no such thing", b"<html></html>"])
+BEGUN = b"<mediawiki><siteinfo><dbname>dawiki</dbname></siteinfo><page><title>A</title>"
+"""A dump that names no namespaces."""
+
+
+@pytest.mark.parametrize("content", [b"", b"BZh9 no such thing", b"<html></html>", BEGUN])
 def test_what_is_no_dump_is_one_line(tmp_path, earlier, content):
     for name in ("dawiki-20250101-pages.xml.bz2", "dawiki-20250101-pages.xml"):
         (tmp_path / name).write_bytes(content)

@@ -140,7 +140,8 @@ def _opened(path: Path) -> Iterator[_Dump]:
                 raise InvalidDocuments(f"{path}: <{root.tag}> is not a MediaWiki dump")
             dump = mwxml.Dump.from_element(root)
             site = dump.site_info
-            names = [each.name for each in site.namespaces if each.id in (FILES, CATEGORIES)]
+            spaces = site.namespaces or ()  # none where the dump names none
+            names = [each.name for each in spaces if each.id in (FILES, CATEGORIES)]
             media = frozenset(name.lower() for name in [*names, "File", "Image", "Category"])
             yield _Dump(site.dbname, media, pages(root, dump))
     except (ParseError, MalformedXML, EOFError, StopIteration) as error:
