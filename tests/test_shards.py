@@ -110,7 +110,8 @@ def test_what_is_no_table_is_named(tmp_path, reads, content):
     path = tmp_path / "t.parquet"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InvalidTable, match=f"{path}: not a readable Parquet file"):
+    said = "there is no such file" if content is None else "not a readable Parquet file"
+    with pytest.raises(InvalidTable, match=f"{path}: {said}"):
         reads(path)
 
 
