@@ -57,12 +57,10 @@ WITH_MANY_WORDS = {
     "mostly zeros": ("run", "top-40", {"tail_distribution", "suffix_sweep", "control_pools"}),
     "too few controls": ("small_run", "base", {"validity", "suffix_sweep", "decontamination"}),
 }
+CASES = [pytest.param(case, marks=[pytest.mark.slow] * (case == ALL)) for case in WITH_MANY_WORDS]
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, marks=[pytest.mark.slow] * (case == ALL)) for case in WITH_MANY_WORDS],
-)
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.filterwarnings("error")
 def test_nothing_reaches_over_the_edge_of_a_figure(request, every_figure, case):
     name_of_run, procedure, names = WITH_MANY_WORDS[case]
@@ -73,7 +71,7 @@ def test_nothing_reaches_over_the_edge_of_a_figure(request, every_figure, case):
             assert spills(figure) == {}, name
 
 
-@pytest.mark.parametrize("case", WITH_MANY_WORDS)
+@pytest.mark.parametrize("case", CASES)
 def test_no_words_lie_over_a_curve(request, every_figure, case):
     name_of_run, procedure, names = WITH_MANY_WORDS[case]
     for name, draw in every_figure(request.getfixturevalue(name_of_run), procedure).items():

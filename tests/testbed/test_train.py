@@ -81,6 +81,7 @@ def test_the_course_of_training(course, training_text, tmp_path):
     assert 0 < rates.iloc[-1] < 0.2 * rates.max()
 
 
+@pytest.mark.slow
 def test_a_seed_is_a_model(course, training_text, tokenizer, folder, tmp_path):
     again = fit(training_text, tokenizer, tmp_path / "again")
     assert again.equals(course)
