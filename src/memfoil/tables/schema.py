@@ -27,7 +27,7 @@ from memfoil.tables.writing import atomic
 WRITTEN = {"compression": "zstd", "write_page_checksum": True}
 RESTS_ON = ("numpy", "pandas", "pyarrow", "scipy", "torch", "transformers", "tokenizers")
 
-ROWS_TOGETHER = 100_000
+ROWS_TOGETHER = 20_000
 
 NAME = "memfoil.table"
 OUTSIDE = "outside:"
