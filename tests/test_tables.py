@@ -261,7 +261,10 @@ def refused(path):
 
 def test_a_folder_of_tables_is_no_table(tmp_path):
     SCORES.write(scores(), tmp_path / "a.parquet", MADE)
-    assert refused(tmp_path) == f"{tmp_path}: a folder; name a file in it"
+    said = f"{tmp_path}: a folder; name a file in it"
+    assert refused(tmp_path) == said
+    with pytest.raises(InvalidTable, match=f"^{said}$"):
+        tables.provenance_of(tmp_path)
 
 
 def test_no_file(tmp_path):

@@ -177,7 +177,8 @@ def test_an_infini_gram_folder_needs_its_vocabulary(index):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"vocab_size": 5}', '{"format": "infini-gram 4"}', "\xff"]
+    "content",
+    ["", "[]", "{}", '{"vocab_size": 5}', '{"format": "infini-gram 4"}', "\xff", "[" * 99_999],
 )
 def test_a_damaged_manifest_is_refused(sound, tmp_path, content):
     shutil.copytree(sound, tmp_path / "index")
@@ -239,3 +240,20 @@ def test_every_wrong_order_of_a_small_array_is_found(
             else:
                 with pytest.raises(InvalidIndex, match=r"table\.0"):
                     check_completely(shard, 10, threads=2)
+
+
+@pytest.mark.parametrize("key", ["vocab_size", "shards"])
+@pytest.mark.parametrize("value", [0, -1, "many", None, 1.0])
+def test_a_manifest_with_another_kind_of_number_is_refused(sound, tmp_path, key, value):
+    shutil.copytree(sound, tmp_path / "index")
+    path = tmp_path / "index" / "memfoil.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(InvalidIndex, match=r"memfoil\.json: not what memfoil writes"):
+        open_index(tmp_path / "index")
+
+
+def test_a_name_that_is_no_text_is_refused(index):
+    path = index / "metadata.0"
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    with pytest.raises(InvalidIndex, match=r"metadata\.0: the line of document 0 is damaged"):
+        open_index(index, vocab_size=VOCAB_SIZE).shards[0].document_id(0)

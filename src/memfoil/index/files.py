@@ -82,7 +82,9 @@ class Manifest:
             content: dict[str, Any] = json.loads(path.read_text())
             content["files"] = {name: (int(n), sha) for name, (n, sha) in content["files"].items()}
             manifest = cls(**content)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            if not all(type(n) is int and n > 0 for n in (manifest.vocab_size, manifest.shards)):
+                raise ValueError("no number of ids, or of shards")
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidIndex(f"{path}: not what memfoil writes; build the index again") from error
         if manifest.format != FORMAT:
             raise InvalidIndex(f"{path}: format {manifest.format!r} is not {FORMAT!r}")
@@ -203,7 +205,14 @@ class Shard:
         if self.metadata is None or self.lines is None:
             return ""
         stop = self.lines[document + 1] if document + 1 < len(self.lines) else len(self.metadata)
-        return self.metadata[int(self.lines[document]) : int(stop)].tobytes().decode()
+        line = self.metadata[int(self.lines[document]) : int(stop)].tobytes()
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidIndex(
+                f"{self.path('metadata')}: the line of document {document} is damaged: not UTF-8; "
+                "build the index again"
+            ) from error
 
 
 def page_tables() -> int:

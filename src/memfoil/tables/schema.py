@@ -120,7 +120,7 @@ class Table:
             If the file is missing or damaged, or does not fit this schema.
         """
         if Path(path).is_dir():  # whose files pyarrow would read as one table
-            raise InvalidTable(f"{path}: a folder; name a file in it")
+            raise _unreadable(path, IsADirectoryError())
         try:
             table = pq.read_table(
                 path, columns=columns, filters=where, page_checksum_verification=True
@@ -267,6 +267,8 @@ def _unreadable(path: str | Path, error: Exception) -> InvalidTable:
     """A table that is missing, cut short, or has bits changed: Parquet's checksums find those."""
     if not Path(path).exists():
         return InvalidTable(f"{path}: there is no such file")
+    if Path(path).is_dir():
+        return InvalidTable(f"{path}: a folder; name a file in it")
     made_again = "if memfoil made it, delete it and run again"
     return InvalidTable(f"{path}: not a readable Parquet file: {error}; {made_again}")
 
