@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+
+import matplotlib.style
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,6 +50,21 @@ def test_at_no_margin_the_curve_is_the_share_claimed(run):
                 if to_hex(line.get_color()).upper() == style.CONTROLS[pool][0]
             )  # fmt: skip
             assert line.get_ydata()[0] == pytest.approx(row["generation_rate"])
+
+
+@pytest.mark.parametrize("largest", [0.0197, 0.00197, 1.97])
+def test_labels_of_small_margins_stand_apart(run, largest):
+    claims = run.claims.assign(margin=run.claims["margin"].clip(upper=largest))
+    figure = figures.margin(
+        claims, run.sequences, procedure="base", suffix_tokens=(10, 50), alpha=0.01,
+        decontaminated=True,
+    )  # fmt: skip
+    with matplotlib.style.context(style.LOOK, after_reset=True):  # as it is saved
+        figure.draw_without_rendering()
+        for panel in figure.axes[-2:]:
+            boxes = [label.get_window_extent() for label in panel.get_xticklabels()]
+            for left, right in itertools.pairwise(sorted(boxes, key=lambda box: box.x0)):
+                assert left.x1 < right.x0
 
 
 def test_a_threshold_of_zero_has_no_margin_and_says_so(run):

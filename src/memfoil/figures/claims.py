@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from memfoil.figures import selection as of
 from memfoil.figures import style
@@ -56,6 +57,7 @@ def margin(
     _from_zero(axes, [of.tokens(n) for n in suffix_tokens])
     for panel in axes[-1]:
         panel.set_xlabel("margin Δ, powers of ten above the threshold")
+        panel.xaxis.set_major_locator(MaxNLocator(5))  # small margins have long labels
     style.legend(
         figure,
         [Line2D([], [], label=f"judged by {n} controls", **mark) for n, mark in marks.items()],
