@@ -173,7 +173,7 @@ import sys
 import pandas as pd
 from memfoil.index.build import build
 ids = [[int(sys.argv[2]), 2, 3]] * 200
-for _ in range(20):
+for _ in range(6):
     build(pd.DataFrame({"document_id": map(str, range(200)), "token_ids": ids}), sys.argv[1],
           vocab_size=10)
 """
