@@ -159,3 +159,14 @@ def test_only_one_pool_of_controls(run):
         reference="held-out", looser="post-cutoff",
     )  # fmt: skip
     assert any("needs scores of both pools" in text.get_text() for text in figure.axes[1].texts)
+
+
+def test_no_ring_is_cut_off_where_all_thresholds_lie_close(run):
+    close = run.thresholds.assign(log_tau=-30 + 1e-5 * np.arange(len(run.thresholds)))
+    figure = figures.decontamination(close, procedure="base", suffix_tokens=(10, 50))
+    figure.draw_without_rendering()
+    for panel in figure.axes:
+        rings = [line for line in panel.lines if line.get_marker() == "o"]
+        assert rings
+        for ring in rings:
+            assert ring.get_window_extent().x1 <= panel.get_window_extent().x1

@@ -253,6 +253,7 @@ def decontamination(
         if not any(len(line.get_xdata()) for line in panel.lines):
             panel.set_xlim(-4, 0)
         style.power_axis(panel.xaxis)
+        panel.set_xlim(right=panel.get_xlim()[1] + 0.1)  # room for a ring, however near they lie
     axes[0, 0].set_ylim(max(len(places), 1) - 0.5, -0.5)
     labels = [f"{pool}, {style.percent(alpha)}" for pool, alpha in places]
     axes[0, 0].set_yticks(range(len(places)), labels)
