@@ -63,6 +63,10 @@ def zero_the_second_half(folder):
         (lambda f: (f / "tokenizer.json").unlink(), "no tokenizer"),
         (lambda f: (f / "model.safetensors").unlink(), "no weights in safetensors"),
         (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "no weights in"),
+        (
+            lambda f: (f / "model.safetensors").rename(f / "model.safetensors.incomplete"),
+            "download has not ended",
+        ),
         (lambda f: edit_weights(f, remove_one), "down_proj.weight is missing or of another shape"),
         (lambda f: edit_config(f, intermediate_size=47), r"layers.0.mlp.* shape \(6 in all"),
         (lambda f: edit_config(f, vocab_size=299), r"lm_head.weight .* another shape \(2 in all"),

@@ -56,7 +56,7 @@ def test_a_folder_without_a_tokenizer_is_refused(llama_copy, tmp_path):
 @pytest.mark.parametrize("content", ["", "{", "{}", json.dumps({"model": {"type": "BPE"}})])
 def test_a_damaged_tokenizer_is_refused_in_one_line(llama_copy, content):
     (llama_copy / "tokenizer.json").write_text(content)
-    with pytest.raises(InvalidModel, match="tokenizer cannot be read") as caught:
+    with pytest.raises(InvalidModel, match=r"cannot be read: \w+: .*put the") as caught:
         load_tokenizer(llama_copy)
     assert "\n" not in str(caught.value)
 

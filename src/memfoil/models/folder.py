@@ -95,6 +95,8 @@ def require_weights(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         raise InvalidModel(f"{folder}: no config.json; this is not a model folder of transformers")
     if not any(folder.glob("*.safetensors")):
+        if any(folder.rglob("*.incomplete")):
+            raise InvalidModel(f"{folder}: its download has not ended; fetch the model again")
         raise InvalidModel(
             f"{folder}: no weights in safetensors; convert them (pickled weights are not loaded)"
         )

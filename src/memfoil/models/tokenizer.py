@@ -34,7 +34,10 @@ def load_tokenizer(folder: str | Path, *, revision: str | None = None) -> Any:
             path, local_files_only=True, trust_remote_code=False
         )
     except Exception as error:  # what the tokenizers library raises is a bare Exception
-        raise InvalidModel(f"{path}: tokenizer cannot be read: {one_line(error)}") from error
+        raise InvalidModel(
+            f"{path}: tokenizer cannot be read: {type(error).__name__}: {one_line(error)}; put the "
+            "model's own tokenizer there"
+        ) from error
     if not tokenizer.is_fast:
         raise InvalidModel(
             f"{path}: the tokenizer has no fast form, which tells where its tokens are in the text"
