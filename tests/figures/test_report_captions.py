@@ -60,4 +60,4 @@ def test_the_opening_names_the_pools_and_the_requested_rates():
 
 def test_the_opening_claims_no_known_truth_without_a_testbed():
     html = rendered(ROOT / "workflow/report/workflow.rst", CONFIG | {"testbed": None})
-    assert "truth is known" not in html
+    assert "The truth is known here" not in html
