@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from memfoil.errors import InvalidTable
 from memfoil.tables import Table, provenance_of
+
+Made: TypeAlias = Iterator[tuple[str, pd.DataFrame]]
+"""Names of tables that a job wrote, each with a frame made again."""
 
 
 @dataclass(frozen=True)

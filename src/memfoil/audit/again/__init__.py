@@ -6,15 +6,13 @@ table's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
-import pandas as pd
-
 from memfoil.audit.again import calibration, census, prompts, propensity
-from memfoil.audit.jobs import Job
+from memfoil.audit.jobs import Job, Made
 
-Again: TypeAlias = Callable[[Job], Iterator[tuple[str, pd.DataFrame]]]
+Again: TypeAlias = Callable[[Job], Made]
 
 AGAIN: dict[str, Again] = {
     "scores": calibration.scores,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from memfoil import calibration, scoring
 from memfoil import paired as models
-from memfoil.audit.jobs import Job
+from memfoil.audit.jobs import Job, Made
 from memfoil.tables import (
     CLAIMS,
     CONTAMINATION,
@@ -18,8 +16,6 @@ from memfoil.tables import (
     SPLITS,
     TOKEN_SCORES,
 )
-
-Made = Iterator[tuple[str, pd.DataFrame]]
 
 
 def scores(job: Job) -> Made:

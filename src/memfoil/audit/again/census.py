@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pandas as pd
 
-from memfoil.audit.jobs import Job
+from memfoil.audit.jobs import Job, Made
 from memfoil.census import maps, recovery
 from memfoil.census import results as found
 from memfoil.census.case import Budget, Case, read_cases
@@ -22,8 +21,6 @@ from memfoil.tables import (
     PASSAGES,
     SPLITS,
 )
-
-Made = Iterator[tuple[str, pd.DataFrame]]
 
 
 def controls(job: Job) -> Made:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
-from memfoil.audit.jobs import Job
+from memfoil.audit.jobs import Job, Made
 from memfoil.prompts.criteria import judge, scores
 from memfoil.prompts.multi_prefix import budget, prefixes_needed
 from memfoil.prompts.searches import Record, Searches, Target, compress
@@ -20,8 +19,6 @@ from memfoil.tables import (
     TARGETS,
     Table,
 )
-
-Made = Iterator[tuple[str, pd.DataFrame]]
 
 MEASURED: dict[str, Table] = {
     "compression": COMPRESSION,

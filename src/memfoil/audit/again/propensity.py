@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
-from memfoil.audit.jobs import Job
+from memfoil.audit.jobs import Job, Made
 from memfoil.propensity import details
 from memfoil.propensity.metric import propensity
 from memfoil.propensity.models import model_differences
 from memfoil.propensity.spans import span_rates, span_scores
 from memfoil.tables import GENERATIONS, PROMPTS, REPRODUCTION
-
-Made = Iterator[tuple[str, pd.DataFrame]]
 
 
 def tables(job: Job) -> Made:
